@@ -27,7 +27,7 @@ PAGES = {
             "enforcer/ovirt_enforcer/service/recording.py",
             PROCESS_TEST,
         ),
-        (f"{PROCESS_TEST}::test_metrics_of_a_dry_run",),
+        (f"{PROCESS_TEST}::test_metrics_of_a_repair",),
     ),
     "add-a-rule.md": (
         (KIND, "placement/ovirt_placement/rules/affinity/at_most.py", "plugins/at_most.py", RULE_TEST),

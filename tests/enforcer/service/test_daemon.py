@@ -32,15 +32,14 @@ from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.enforcer.leader import CycleStore
 from ovirt_placement.store.sql.schema import intents
 from ovirt_service.daemon import Progress
-from ovirt_simulator.core.backend import PROMPT, MigrationFault
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import serve
+from ovirt_simulator.core.backend import MigrationFault
+from ovirt_simulator.http.server import Server
 from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.actions import bench as violated_pair
 from tests.enforcer.actions.bench import ENFORCE
 from tests.enforcer.stand_ins import PlannersHere
-from tests.scenarios.stage import START
+from tests.placement.store.conftest import Opening
 from tests.stored import listening, prepared
 
 MONTH = 30 * 24 * 3600.0
@@ -162,13 +161,10 @@ def test_a_step_that_a_rule_refuses_is_logged_once_and_dropped_and_the_others_go
     bench.cycles(25)
     assert asked
     assert bench.migrated() == {"two"}
-    dropped = [
-        record.getMessage() for record in caplog.records if "dropped from the plan" in record.getMessage()
-    ]
+    dropped = [line for line in caplog.messages if "dropped from the plan" in line]
     assert len(dropped) == len(set(dropped)) > 0
-    assert all(
-        line.startswith("cluster one: ") and "ThirdParty: does not take VM one-" in line for line in dropped
-    )
+    assert all(line.startswith("cluster one: ") for line in dropped)
+    assert all("ThirdParty: does not take VM one-" in line for line in dropped)
 
 
 def test_what_ended_long_ago_is_forgotten_in_time(bench: Bench) -> None:
@@ -264,7 +260,7 @@ def test_what_was_applied_goes_on_after_a_restart_in_the_middle_of_a_step(
     assert "is not carried out" not in caplog.text
 
 
-QUIET = snapshot(host("h1"), host("h2"), vm("v1", "h1"), vm("v2", "h2"))
+STATE = snapshot(host("h1"), host("h2"), vm("v1", "h1"), vm("v2", "h2"))
 #: One for all that is read, and one in which the cycle is written down under the lease.
 TRANSACTIONS = 2
 STATEMENTS = 33
@@ -286,11 +282,10 @@ def asked() -> Iterator[Counter[str]]:
 
 
 def test_a_quiet_cycle_reads_in_one_transaction(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Counter[str]
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Counter[str]
 ) -> None:
     monkeypatch.setenv("OVIRT_PASSWORD", "password")
     monkeypatch.setattr(process, "PlannerProcesses", PlannersHere)
-    server = serve(Engine.from_snapshot(QUIET, clock=START, settings=PROMPT))
     silent = "[enforcer.notifications.engine]\nkinds = []\n"
     loaded = config.load(write_configuration(tmp_path, server.api_url, more=silent))
     with connect(loaded.engine) as connection:
@@ -301,17 +296,15 @@ def test_a_quiet_cycle_reads_in_one_transaction(
             service._daemon.wake_all()
             service._daemon._clusters["cluster1"].retry_state.due = 0.0
         service.close()
-    server.close()
     assert asked["transactions"] <= TRANSACTIONS
     assert 0 < asked["statements"] <= STATEMENTS
 
 
 def test_reads_that_are_together_find_what_was_written_between_them(
-    tmp_path: Path, asked: Counter[str]
+    opening: Opening, asked: Counter[str]
 ) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-    reader, writer = (Store(url, engine="default", patience_seconds=5) for _ in range(2))
-    other = Store(url, engine="default", patience_seconds=6)  # with connections of its own
+    reader, writer = opening(Store), opening(Store)
+    other = opening(Store, patience_seconds=6)  # with connections of its own
     with reader.reads_together():
         assert other.open_intents() == reader.open_intents() == ()
         asked.clear()
@@ -324,16 +317,13 @@ def test_reads_that_are_together_find_what_was_written_between_them(
     asked.clear()
     assert len(reader.open_intents()) == 2
     assert asked["transactions"] == 1
-    for store in (reader, writer, other):
-        store.close()
 
 
 def test_reads_after_a_rest_are_in_a_transaction_of_their_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Counter[str]
+    opening: Opening, monkeypatch: pytest.MonkeyPatch, asked: Counter[str]
 ) -> None:
     """A server ends one that rests: what reads on would find the store away."""
-    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
-    now = 0.0
+    store, now = opening(Store), 0.0
     monkeypatch.setattr("ovirt_placement.store.sql.connections.time.monotonic", lambda: now)
     with store.reads_together():
         store.open_intents()
@@ -344,20 +334,17 @@ def test_reads_after_a_rest_are_in_a_transaction_of_their_own(
         now = 3.0
         store.open_intents()
         assert asked["transactions"] == 1
-    store.close()
 
 
-def test_reads_that_are_together_follow_a_store_that_is_restored(tmp_path: Path) -> None:
-    file, restored = tmp_path / "store.db", tmp_path / "restored" / "store.db"
-    restored.parent.mkdir()
+def test_reads_that_are_together_follow_a_store_that_is_restored(tmp_path: Path, opening: Opening) -> None:
+    file, restored = tmp_path / "store.db", tmp_path / "restored.db"
     kept = Store(f"sqlite:///{restored}", engine="default", patience_seconds=5)
     prepared(kept, correlation_id="kept")
     kept.close()
-    store = Store(f"sqlite:///{file}", engine="default", patience_seconds=5)
+    store = opening(Store)
     with store.reads_together():
         assert store.open_intents() == ()
         for ending in ("-wal", "-shm"):
             Path(f"{file}{ending}").unlink()
         restored.rename(file)
         assert [found.correlation_id for found in store.open_intents()] == ["kept"]
-    store.close()

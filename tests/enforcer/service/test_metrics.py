@@ -5,7 +5,6 @@ import logging
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +24,7 @@ from tests.builders import APART, CLUSTER, group, host, snapshot, vm
 from tests.clock import Clock
 from tests.enforcer.actions.bench import bench
 from tests.pages import page_named_in, samples
+from tests.placement.store.conftest import Opening
 from tests.scenarios.stage import simulated_time
 from tests.stored import listening
 
@@ -37,14 +37,11 @@ def ask(url: str) -> tuple[int, dict[str, Any]]:
         return error.code, json.load(error)
 
 
-def test_the_page_alongside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_page_alongside_the_metrics(opening: Opening, caplog: pytest.LogCaptureFixture) -> None:
     now = 50.0
     caplog.set_level(logging.INFO)
-    leases = LeaseStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
-    written = CycleStore(f"sqlite:///{tmp_path}/store.db", engine="default")
-    leader = Leader(leases, "me", 600.0)
-    progress = Progress(60.0, lambda: now)
-    cycles = Cycles(written, EnforcerMetrics(), leader, progress, lambda: now, 60.0, lambda: 1)
+    leader, progress = Leader(opening(LeaseStore), "me", 600.0), Progress(60.0, lambda: now)
+    cycles = Cycles(opening(CycleStore), EnforcerMetrics(), leader, progress, lambda: now, 60.0, lambda: 1)
     metrics.serve(metrics.Instruments("part").registry, "127.0.0.1:0", "metrics", {"/healthz": cycles.page})
     page = page_named_in(caplog.text)
     url = page.replace("/metrics", "/healthz")
@@ -69,8 +66,6 @@ def test_the_page_alongside_the_metrics(tmp_path: Path, caplog: pytest.LogCaptur
     status, state = ask(url)
     assert (status, state["status"]) == (503, "hangs")
     assert any(name.startswith("process_") for name, *_ in samples(page))
-    written.close()
-    leases.close()
 
 
 TOO_CLOSE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("apart", APART, "a b"))
@@ -78,43 +73,40 @@ HOUR = 3600.0
 
 
 @pytest.fixture
-def sampling_clock() -> Iterator[Clock]:
+def clock() -> Iterator[Clock]:
     """One that the store goes by as well."""
     made = Clock()
     with simulated_time(made):
         yield made
 
 
+SAFE, UNSAFE = (ReservationState.SAFE, 1, 0), (ReservationState.UNSAFE, 0, 7)
+
+
 def verdict(state: ReservationState, survived: int, lost: int) -> ReservationVerdict:
-    return ReservationVerdict(
-        cluster=CLUSTER,
-        name="blue",
-        state=state,
-        facts={},
-        failures=1,
-        failures_survived=survived,
-        vms_without_home=lost,
-    )
+    failed = {"failures": 1, "failures_survived": survived, "vms_without_home": lost}
+    return ReservationVerdict(cluster=CLUSTER, name="blue", state=state, facts={}, **failed)
+
+
+def lately(store: SampleStore) -> tuple[Sample, ...]:
+    return store.samples(since_seconds=7 * HOUR).samples
 
 
 @pytest.mark.system
-def test_hours_of_an_enforcer_are_a_row_each(tmp_path: Path) -> None:
+def test_hours_of_an_enforcer_are_a_row_each(tmp_path: Path, opening: Opening) -> None:
     """In the first hour two VMs stand together that must be apart; once it enforces, they do not."""
     settings = {"mode": "enforce", "interval_seconds": 1800}
     with bench(tmp_path, TOO_CLOSE, settings) as made, made.enforcing() as daemon:
         while made.now < 6 * HOUR:
             made.pass_time(min(max(1.0, daemon.cycle()), 900.0))
-        store = SampleStore(made.config.store.url, engine="default", patience_seconds=5)
-        found = store.samples(since_seconds=7 * HOUR).samples
-        store.close()
+        found = lately(opening(SampleStore))
     first, *later = found
     assert (first.hard, first.plans, first.done, first.failed) == (1, 1, 1, 0)
     assert [one.hour for one in later] == list(range(first.hour + 1, first.hour + 6))
     assert {(one.hard, one.soft, one.plans, one.done) for one in later} == {(0, 0, 0, 0)}
 
 
-def test_what_stays_the_same_is_written_four_times_an_hour(tmp_path: Path, sampling_clock: Clock) -> None:
-    store = SampleStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
+def test_what_stays_the_same_is_written_four_times_an_hour(opening: Opening, clock: Clock) -> None:
     written = 0
 
     def count(connection: object, cursor: object, statement: str, *rest: object) -> None:
@@ -122,74 +114,66 @@ def test_what_stays_the_same_is_written_four_times_an_hour(tmp_path: Path, sampl
         written += statement.startswith("INSERT INTO samples")
 
     with listening(before_cursor_execute=count):
-        sampler = Sampler(store, sampling_clock, lambda: 1)
-        while sampling_clock.now < 2 * HOUR:
+        sampler = Sampler(opening(SampleStore), clock, lambda: 1)
+        while clock.now < 2 * HOUR:
             sampler.looked_at(CLUSTER, "blue", ())
-            sampler.judged([verdict(ReservationState.SAFE, 1, 0)])
-            sampling_clock.now += 10.0
+            sampler.judged([verdict(*SAFE)])
+            clock.now += 10.0
     assert written == 2 * 2 * 4
-    store.close()
 
 
-def test_the_worst_of_an_hour_is_written_however_short_it_was(tmp_path: Path, sampling_clock: Clock) -> None:
-    store = SampleStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=5)
-    epoch = 1
-    sampler = Sampler(store, sampling_clock, lambda: epoch)
-    for state, survived, lost in (
-        (ReservationState.SAFE, 1, 0),
-        (ReservationState.UNSAFE, 0, 7),
-        (ReservationState.UNKNOWN, 0, 0),
-        (ReservationState.SAFE, 1, 0),
-    ):
-        sampling_clock.now += 1.0
-        sampler.judged([verdict(state, survived, lost)])
+def test_the_worst_of_an_hour_is_written_however_short_it_was(opening: Opening, clock: Clock) -> None:
+    store, epoch = opening(SampleStore), 1
+    sampler = Sampler(store, clock, lambda: epoch)
+    for found in (SAFE, UNSAFE, (ReservationState.UNKNOWN, 0, 0), SAFE):
+        clock.now += 1.0
+        sampler.judged([verdict(*found)])
     assert [(one.ha_failures, one.ha_survived, one.ha_not_restarted) for one in lately(store)] == [(1, 0, 7)]
-    sampling_clock.now += HOUR
+    clock.now += HOUR
     epoch = 2  # another leader, who knows nothing of what was written
-    sampler.judged([verdict(ReservationState.SAFE, 1, 0)])
+    sampler.judged([verdict(*SAFE)])
     assert [one.ha_survived for one in lately(store)] == [0, 1]
-    store.close()
-
-
-def lately(store: SampleStore) -> tuple[Sample, ...]:
-    return store.samples(since_seconds=3 * HOUR).samples
 
 
 AGAIN = "engine and store: works again"
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
+AWAY = EngineAway("the engine is away", request_sent=False)
+AWAY_SAID, LOCKED_SAID = "engine and store: the engine is away", "engine and store: the store is locked"
 
 
 @pytest.fixture
-def cycles(tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture) -> Iterator[Cycles]:
+def cycles(opening: Opening, clock: Clock, caplog: pytest.LogCaptureFixture) -> Cycles:
     caplog.set_level(logging.INFO)
-    with closing(CycleStore(f"sqlite:///{tmp_path}/store.db", engine="default")) as store:
-        nobody, progress = cast("Leader", None), Progress(60.0, clock)
-        yield Cycles(store, EnforcerMetrics(), nobody, progress, clock, 60.0, lambda: 1)
+    nobody, progress = cast("Leader", None), Progress(60.0, clock)
+    return Cycles(opening(CycleStore), EnforcerMetrics(), nobody, progress, clock, 60.0, lambda: 1)
 
 
 def test_an_engine_works_again_once_it_was_asked(cycles: Cycles, caplog: pytest.LogCaptureFixture) -> None:
-    cycles.failed(EngineAway("the engine is away", request_sent=False))
+    cycles.failed(AWAY)
     cycles.ended(engine_asked=False)
-    assert caplog.messages == ["engine and store: the engine is away"]
+    assert caplog.messages == [AWAY_SAID]
     cycles.ended(engine_asked=True)
     cycles.ended(engine_asked=True)
-    assert caplog.messages[1:] == [AGAIN]
+    assert caplog.messages == [AWAY_SAID, AGAIN]
 
 
-def test_a_store_works_again_that_a_cycle_has_used(cycles: Cycles, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("follows", [False, True])
+def test_a_store_works_again_that_a_cycle_has_used(
+    cycles: Cycles, caplog: pytest.LogCaptureFixture, follows: bool
+) -> None:
     cycles.failed(UserError("the store is locked"))
-    cycles.ended(engine_asked=False)
-    assert caplog.messages == ["engine and store: the store is locked", AGAIN]
+    if follows:
+        cycles.followed()
+    else:
+        cycles.ended(engine_asked=False)
+    assert caplog.messages == [LOCKED_SAID, AGAIN]
 
 
 def test_an_engine_that_stays_away_is_asked_less_and_less_often(cycles: Cycles, clock: Clock) -> None:
     pauses = []
     for _ in range(8):
-        cycles.failed(EngineAway("the engine is away", request_sent=False))
+        cycles.failed(AWAY)
         pauses.append(cycles.pause)
         cycles.ended(engine_asked=False)  # the lease was renewed
         clock.now += cycles.pause
@@ -199,16 +183,9 @@ def test_an_engine_that_stays_away_is_asked_less_and_less_often(cycles: Cycles, 
 def test_one_that_follows_says_nothing_of_the_engine(
     cycles: Cycles, caplog: pytest.LogCaptureFixture
 ) -> None:
-    away = EngineAway("the engine is away", request_sent=False)
-    cycles.failed(away)
+    cycles.failed(AWAY)
     cycles.followed()
-    assert (caplog.messages, cycles.failure) == (["engine and store: the engine is away"], None)
-    cycles.failed(away)
+    assert (caplog.messages, cycles.failure) == ([AWAY_SAID], None)
+    cycles.failed(AWAY)
     cycles.ended(engine_asked=True)
-    assert caplog.messages[1:] == ["engine and store: the engine is away", AGAIN]
-
-
-def test_one_that_follows_has_used_the_store(cycles: Cycles, caplog: pytest.LogCaptureFixture) -> None:
-    cycles.failed(UserError("the store is locked"))
-    cycles.followed()
-    assert caplog.messages == ["engine and store: the store is locked", AGAIN]
+    assert caplog.messages == [AWAY_SAID, AWAY_SAID, AGAIN]

@@ -18,8 +18,6 @@ from ovirt_placement.planning.strategies import StrategyName, strategy
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.scenarios.stage import play
 
-#: These assertions depend on real time.
-
 #: Two clusters: in one, 400 VMs are to be parted on 450 hosts; in the other, two on two.
 STATE = snapshot(
     cluster("large"),
@@ -37,11 +35,7 @@ STATE = snapshot(
 
 def question(name: str, strategy: StrategyName = StrategyName.GREEDY) -> PlanQuestion:
     return PlanQuestion(
-        cluster=name,
-        holding=Holding(),
-        options=PlanOptions(),
-        strategy=strategy,
-        deadline=30.0,
+        cluster=name, holding=Holding(), options=PlanOptions(), strategy=strategy, deadline=30.0
     )
 
 

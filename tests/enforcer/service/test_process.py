@@ -10,12 +10,12 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
@@ -30,6 +30,7 @@ from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot
 from tests.configuration import write_configuration
 from tests.pages import faults, page_named_in, samples
 from tests.placement.inventory.running import Service
+from tests.placement.store.conftest import Opening
 from tests.processes import Forked
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
@@ -50,7 +51,13 @@ STATE = snapshot(
     group("g2", APART, "v3 v4"),
     group("g3", SOFT_TOGETHER, "v2 v3"),
 )
-QUICK = "[enforcer]\ninterval_seconds = 0.2\npoll_seconds = 1.0\n"
+ENFORCES = """
+[enforcer]
+mode = "enforce"
+interval_seconds = 0.2
+poll_seconds = 1.0
+metrics = "127.0.0.1:0"
+"""
 
 
 class Enforcer(Forked):
@@ -70,15 +77,7 @@ def running(file: Path, environment: Mapping[str, str] = MappingProxyType({})) -
                 process.kill()
 
 
-@pytest.fixture
-def engine() -> Engine:
-    return Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
-
-
-def test_systemd_hears_that_it_is_ready_and_lives_though_nothing_is_due(
-    server: Server, tmp_path: Path
-) -> None:
-    file = write_configuration(tmp_path, server.api_url)
+def test_systemd_hears_that_it_is_ready_and_lives_though_nothing_is_due(file: Path, tmp_path: Path) -> None:
     with systemd(tmp_path) as listening, running(file, listening.environment(watchdog_seconds=0.3)) as daemon:
         listening.hear_until("READY=1")
         assert "READY=1" not in listening.hear_until("WATCHDOG=1", 8)
@@ -97,72 +96,30 @@ def test_an_engine_that_is_away_keeps_it_neither_from_being_ready_nor_alive(tmp_
             daemon.end()
 
 
-def test_metrics_of_a_dry_run(server: Server, tmp_path: Path) -> None:
-    more = f'{QUICK}metrics = "127.0.0.1:0"\n'
-    with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
-        page = page_named_in(daemon.log)
-        eventually(
-            lambda: samples(page).get(("ovirt_placement_enforcer_gate_closures_total", "mode"), 0) >= 1
-        )
-        eventually(lambda: samples(page).get(("ovirt_placement_enforcer_cycles_total", "ok"), 0) >= 1)
-        found = samples(page)
-        daemon.end()
-    assert found["ovirt_placement_enforcer_gate_closures_total", "mode"] >= 1
-    assert found["ovirt_placement_enforcer_plans_total", "yes"] >= 1
-    assert found["ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "hard"] == 2
-    assert found["ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "soft"] == 1
-    assert found["ovirt_placement_enforcer_planned_migrations", "cluster1"] == 1
-    assert found["ovirt_placement_enforcer_leader",] == found["ovirt_placement_enforcer_lease_epoch",] == 1
-    assert 0 <= found["ovirt_placement_enforcer_snapshot_age_seconds",] < 60
-    assert found["ovirt_placement_enforcer_pending_intents",] == 0
-    assert found["ovirt_placement_enforcer_cycle_duration_seconds_count",] >= 1
-    assert found["process_resident_memory_bytes",] > 0
-
-
 def test_metrics_of_a_repair(engine: Engine, server: Server, tmp_path: Path) -> None:
-    more = f'{QUICK}mode = "enforce"\nmetrics = "127.0.0.1:0"\n'
-    with running(write_configuration(tmp_path, server.api_url, more=more)) as daemon:
+    def value(name: str, *labels: str) -> float | None:
+        return samples(page).get((f"ovirt_placement_enforcer_{name}", *labels))
+
+    with running(write_configuration(tmp_path, server.api_url, more=ENFORCES)) as daemon:
         page = page_named_in(daemon.log)
-        eventually(lambda: samples(page)["ovirt_placement_enforcer_pending_intents",] == 1)
+        eventually(lambda: value("pending_intents") == 1 and value("cycles_total", "ok"))
+        found = samples(page)
         engine.advance(60)
-        eventually(lambda: samples(page).get(("ovirt_placement_enforcer_migrations_total", "done")) == 1)
-        violated = ("ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "hard")
-        eventually(lambda: samples(page).get(violated) == 1)
-        eventually(lambda: samples(page).get(("ovirt_placement_enforcer_repairs_achieved_total",)) == 1)
+        eventually(lambda: value("migrations_total", "done") == 1)
+        eventually(lambda: value("violations", "cluster1", "vm_affinity", "hard") == 1)
+        eventually(lambda: value("repairs_achieved_total") == 1)
         assert faults(page) == ""
         with urllib.request.urlopen(page.replace("/metrics", "/healthz")) as answer:
             health = json.load(answer)
-        assert (health["status"], health["role"], health["engine_reachable"]) == ("ok", "leader", True)
         daemon.end()
-
-
-def test_an_address_that_is_none_is_reported(server: Server, tmp_path: Path) -> None:
-    file = write_configuration(tmp_path, server.api_url, more='[enforcer]\nmetrics = "9090"\n')
-    completed = subprocess.run(
-        [COMMAND, "run", "--config", str(file)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert completed.returncode == 2
-    assert "ovirt-enforcer: [enforcer] metrics '9090' is not HOST:PORT" in completed.stderr
-
-
-@pytest.mark.parametrize(
-    ("url", "error"),
-    [
-        ("sqlite:////proc/store.db", "No such file or directory: its file and folder must be writable"),
-        ("sqlite:///store.db", "is relative to wherever a command is run"),
-    ],
-)
-def test_a_store_that_cannot_be_written_ends_it_with_one_line(
-    server: Server, tmp_path: Path, url: str, error: str
-) -> None:
-    file = write_configuration(tmp_path, server.api_url, store_url=url)
-    completed = subprocess.run(
-        [COMMAND, "run", "--config", str(file)], capture_output=True, text=True, timeout=60, check=False
-    )
-    (line,) = completed.stderr.splitlines()
-    assert (completed.returncode, completed.stdout) == (2, "")
-    assert line.startswith("ovirt-enforcer: ")
-    assert error in line
+    assert found["ovirt_placement_enforcer_plans_total", "yes"] >= 1
+    assert found["ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "hard"] == 2
+    assert found["ovirt_placement_enforcer_violations", "cluster1", "vm_affinity", "soft"] == 1
+    assert found["ovirt_placement_enforcer_leader",] == found["ovirt_placement_enforcer_lease_epoch",] == 1
+    assert 0 <= found["ovirt_placement_enforcer_snapshot_age_seconds",] < 60
+    assert found["ovirt_placement_enforcer_cycle_duration_seconds_count",] >= 1
+    assert found["process_resident_memory_bytes",] > 0
+    assert (health["status"], health["role"], health["engine_reachable"]) == ("ok", "leader", True)
 
 
 #: What is promised.
@@ -183,9 +140,15 @@ def installed(file: Path, ready: bool = True) -> Iterator[Service]:
             daemon.kill()
 
 
-@contextmanager
-def hung() -> Iterator[tuple[str, list[socket.socket]]]:
+class Hung(NamedTuple):
     """An address where every connection is accepted and none is answered; with those that were."""
+
+    address: str
+    taken: list[socket.socket]
+
+
+@pytest.fixture
+def hung() -> Iterator[Hung]:
     taken: list[socket.socket] = []
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
@@ -197,7 +160,7 @@ def hung() -> Iterator[tuple[str, list[socket.socket]]]:
                     taken.append(listening.accept()[0])
 
         threading.Thread(target=accept, daemon=True).start()
-        yield f"127.0.0.1:{listening.getsockname()[1]}", taken
+        yield Hung(f"127.0.0.1:{listening.getsockname()[1]}", taken)
         listening.shutdown(socket.SHUT_RDWR)
     for one in taken:
         one.close()
@@ -211,12 +174,11 @@ def seconds_to_end(daemon: subprocess.Popen[Any]) -> float:
 
 
 @pytest.mark.timing
-def test_while_the_engine_hangs(tmp_path: Path) -> None:
-    with hung() as (address, taken):
-        file = write_configuration(tmp_path, f"http://{address}/ovirt-engine/api")
-        with installed(file, ready=False) as daemon:
-            eventually(lambda: taken)
-            assert seconds_to_end(daemon) < PROMISED_SECONDS
+def test_while_the_engine_hangs(hung: Hung, tmp_path: Path) -> None:
+    file = write_configuration(tmp_path, f"http://{hung.address}/ovirt-engine/api")
+    with installed(file, ready=False) as daemon:
+        eventually(lambda: hung.taken)
+        assert seconds_to_end(daemon) < PROMISED_SECONDS
 
 
 @pytest.mark.timing
@@ -232,18 +194,16 @@ def test_while_the_engine_hangs_that_has_answered_until_now(server: Server, tmp_
 
 
 @pytest.mark.timing
-def test_while_postgresql_hangs(server: Server, tmp_path: Path) -> None:
-    with hung() as (address, taken):
-        file = write_configuration(tmp_path, server.api_url, store_url=f"postgresql://me@{address}/placement")
-        with installed(file, ready=False) as daemon:
-            eventually(lambda: taken)
-            assert seconds_to_end(daemon) < PROMISED_SECONDS
+def test_while_postgresql_hangs(hung: Hung, server: Server, tmp_path: Path) -> None:
+    url = f"postgresql://me@{hung.address}/placement"
+    with installed(write_configuration(tmp_path, server.api_url, store_url=url), ready=False) as daemon:
+        eventually(lambda: hung.taken)
+        assert seconds_to_end(daemon) < PROMISED_SECONDS
 
 
 @pytest.mark.timing
-def test_while_nobody_empties_its_log(server: Server, tmp_path: Path) -> None:
+def test_while_nobody_empties_its_log(file: Path) -> None:
     """What it logs goes into a pipe that is full."""
-    file = write_configuration(tmp_path, server.api_url)
     empties, fills = os.pipe()
     os.set_blocking(fills, False)
     with suppress(BlockingIOError):
@@ -252,7 +212,7 @@ def test_while_nobody_empties_its_log(server: Server, tmp_path: Path) -> None:
     os.set_blocking(fills, True)
     with subprocess.Popen([COMMAND, "run", "--config", str(file)], stderr=fills) as daemon:
         try:
-            eventually(lambda: (tmp_path / "store.db").exists())
+            eventually(lambda: file.with_name("store.db").exists())
             assert seconds_to_end(daemon) < PROMISED_SECONDS
         finally:
             daemon.kill()
@@ -261,17 +221,12 @@ def test_while_nobody_empties_its_log(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.timing
-def test_while_somebody_keeps_the_store_locked(server: Server, tmp_path: Path) -> None:
-    file = write_configuration(tmp_path, server.api_url)
-    store = tmp_path / "store.db"
-    made = Store(f"sqlite:///{store}", engine="default")
-    made.open_intents()
-    made.close()
-    locking = sqlite3.connect(store, isolation_level=None)
-    locking.execute("BEGIN IMMEDIATE")
-    with installed(file) as daemon:
-        assert seconds_to_end(daemon) < PROMISED_SECONDS
-    locking.close()
+def test_while_somebody_keeps_the_store_locked(file: Path, opening: Opening) -> None:
+    opening(Store).open_intents()
+    with closing(sqlite3.connect(file.with_name("store.db"), isolation_level=None)) as locking:
+        locking.execute("BEGIN IMMEDIATE")
+        with installed(file) as daemon:
+            assert seconds_to_end(daemon) < PROMISED_SECONDS
 
 
 @pytest.mark.timing

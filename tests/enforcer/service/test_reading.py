@@ -23,13 +23,14 @@ from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Server
 from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.clock import Clock
 from tests.configuration import write_configuration
 from tests.enforcer.actions.bench import bench
 from tests.enforcer.service.test_process import running
 from tests.placement.inventory.running import running as inventory_running
+from tests.placement.store.conftest import Opening
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START, configured
 
@@ -78,37 +79,27 @@ def with_host(**fields: Any) -> Snapshot:
 
 
 @pytest.mark.parametrize(
-    "after",
+    ("after", "ours", "clusters"),
     [
-        replace(STATE, affinity_groups=(group("g", APART, "a b", cluster="one"),)),
-        with_vm(host=None, status="down"),
-        with_vm(memory_mb=4096),
-        with_vm(host="h2"),
-        with_host(status="maintenance"),
-        replace(STATE, clusters=(cluster("one", upgrade_mode=True), cluster("two"))),
+        (replace(STATE, affinity_groups=(group("g", APART, "a b", cluster="one"),)), "", {"one"}),
+        (with_vm(host=None, status="down"), "", {"one"}),
+        (with_vm(memory_mb=4096), "", {"one"}),
+        (with_vm(host="h2"), "", {"one"}),
+        (with_vm(host="h2"), "a", set()),
+        (with_host(status="maintenance"), "", {"one"}),
+        (replace(STATE, clusters=(cluster("one", upgrade_mode=True), cluster("two"))), "", {"one"}),
+        (STATE, "", set()),
+        (with_vm(usage_cpu_percent=99.0), "", set()),
+        (with_vm(status="migrating"), "", set()),
+        (with_host(free_mb=1, cpu_percent=99.0), "", set()),
     ],
-    ids=["a group", "a stop", "a size", "a migration", "a host", "the cluster"],
-)
-def test_snapshots_that_differ_in_what_counts(after: Snapshot) -> None:
-    assert changed(STATE, after, ()) == {"one"}
-
-
-@pytest.mark.parametrize(
-    "after",
-    [
-        STATE,
-        with_vm(usage_cpu_percent=99.0),
-        with_vm(status="migrating"),
-        with_host(free_mb=1, cpu_percent=99.0),
+    ids=[
+        *("a group", "a stop", "a size", "a migration", "our own migration", "a host", "the cluster"),
+        *("nothing", "a busy VM", "a migration under way", "a busy host"),
     ],
-    ids=["nothing", "a busy VM", "a migration under way", "a busy host"],
 )
-def test_snapshots_that_differ_in_nothing_that_counts(after: Snapshot) -> None:
-    assert changed(STATE, after, ()) == set()
-
-
-def test_where_our_own_vms_are_is_no_news() -> None:
-    assert changed(STATE, with_vm(host="h2"), {"a"}) == set()
+def test_where_snapshots_differ_in_what_counts(after: Snapshot, ours: str, clusters: set[str]) -> None:
+    assert changed(STATE, after, set(ours)) == clusters
 
 
 PATIENCE_SECONDS = 30.0
@@ -121,15 +112,13 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 
 
 @pytest.fixture
-def changes(engine: Engine, tmp_path: Path) -> Iterator[Changes]:
-    server = serve(engine)
+def changes(server: Server, tmp_path: Path) -> Iterator[Changes]:
     config = configured(tmp_path, server.api_url, {})
     with connect(config.engine) as connection:
         found = Changes(config, connection, 0.05, lambda: True)
         found.watch()
         yield found
         found.close()
-    server.close()
 
 
 def next_of(changes: Changes) -> Changed:
@@ -156,14 +145,11 @@ def test_it_can_be_woken_though_nothing_happened(changes: Changes) -> None:
 
 
 @pytest.mark.nightly
-def test_an_engine_that_takes_longer_than_a_person_waits_is_read_all_the_same(tmp_path: Path) -> None:
-    server = serve(Engine.from_snapshot(snapshot(host("h1"), vm("a", "h1")), clock=START))
-    try:
-        late = DEFAULT_DEADLINE_SECONDS + 1.0
-        server.disturbances.add(Disturbance(path="/vms", delay_seconds=late))
-        found = StateReading(configured(tmp_path, server.api_url, {})).whole()
-    finally:
-        server.close()
+def test_an_engine_that_takes_longer_than_a_person_waits_is_read_all_the_same(
+    server: Server, tmp_path: Path
+) -> None:
+    server.disturbances.add(Disturbance(path="/vms", delay_seconds=DEFAULT_DEADLINE_SECONDS + 1.0))
+    found = StateReading(configured(tmp_path, server.api_url, {})).whole()
     assert [vm.id for vm in found.vms] == ["a"]
 
 
@@ -229,17 +215,16 @@ def test_two_vms_that_a_new_group_parts_are_parted_at_once(
     assert took < PROMPT_SECONDS
 
 
-def test_the_end_of_a_pause_is_heard_long_before_the_next_look(tmp_path: Path) -> None:
-    settings = {"mode": "enforce", "interval_seconds": 3600}
-    with (
-        bench(tmp_path, snapshot(*PAIR, group("apart", APART, "a b")), settings) as made,
-        made.enforcing() as daemon,
-    ):
-        pauses = PauseStore(made.config.store.url, engine="default", patience_seconds=5)
+def test_the_end_of_a_pause_is_heard_long_before_the_next_look(tmp_path: Path, opening: Opening) -> None:
+    state, settings = (
+        snapshot(*PAIR, group("apart", APART, "a b")),
+        {"mode": "enforce", "interval_seconds": 3600},
+    )
+    pauses = opening(PauseStore)
+    with bench(tmp_path, state, settings) as made, made.enforcing() as daemon:
         pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="somebody", seconds=None)
         made.run(daemon, 60.0)
         assert made.intents() == []
         pauses.resume(ALL_CLUSTERS, set_by="somebody")
-        pauses.close()
         made.run(daemon, 120.0)
         assert [intent.vm for intent in made.intents()] == ["a"]
