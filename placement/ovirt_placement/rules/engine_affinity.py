@@ -153,7 +153,9 @@ def filter_by_host_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict
     ]
 
     refused = refusals(request.candidate_hosts, restrictions)
-    return tuple(Verdict.of_reasons(host, refused.get(host, ())) for host in request.candidate_hosts)
+    return tuple(
+        Verdict(host, host not in refused, refused.get(host, ())) for host in request.candidate_hosts
+    )
 
 
 def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:

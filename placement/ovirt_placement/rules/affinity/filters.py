@@ -274,15 +274,13 @@ def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]
                 restrictions.append((listed_hosts(snapshot, group), positive, against))
             elif positive:
                 notes.append(Reason(GROUP_WITHOUT_HOSTS, group.id, vm))
-    refused = refusals(request.candidate_hosts, restrictions)
-
-    def judge(host: str) -> Verdict:
-        against = refused.get(host, ())
-        if host in snapshot.draining_hosts:
-            against = (Reason(HOST_DRAINING, host=host), *against)
-        return Verdict(host, accepted=not against, reasons=(*against, *notes))
-
-    return tuple(judge(host) for host in request.candidate_hosts)
+    refused = dict(refusals(request.candidate_hosts, restrictions))
+    for host in snapshot.draining_hosts:
+        refused[host] = (Reason(HOST_DRAINING, host=host), *refused.get(host, ()))
+    noted = tuple(notes)
+    return tuple(
+        Verdict(host, host not in refused, refused.get(host, ()) + noted) for host in request.candidate_hosts
+    )
 
 
 def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:

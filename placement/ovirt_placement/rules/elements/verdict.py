@@ -59,7 +59,7 @@ def unread(snapshot: Snapshot, *parts: Part) -> tuple[str, ...]:
     return tuple(_UNREAD[part] for part in snapshot.unread if part in (parts or _UNREAD))
 
 
-class Reason(Record, frozen=True):
+class Reason(Record, frozen=True, gc=False):
     """One thing that speaks about a host; its kind says which fields count and what they mean.
 
     `group` is the id of an affinity group, or of a legacy label that acts as one.
@@ -108,7 +108,7 @@ class Request(Record, frozen=True):
         return [snapshot.vm_by_id[vm] for vm in self.vms if vm in snapshot.vm_by_id]
 
 
-class Verdict(Record, frozen=True):
+class Verdict(Record, frozen=True, gc=False):
     """Whether a rule admits a host, and why; an accepted host carries notes only."""
 
     host: str
@@ -132,7 +132,7 @@ def judge_known(
     )
 
 
-class Weight(Record, frozen=True):
+class Weight(Record, frozen=True, gc=False):
     """A rule's preference for a host among those asked about, and why.
 
     Rank 0 is best; hosts with the same rank are tied, and no rank between 0 and the worst is missing.
