@@ -140,6 +140,7 @@ def first_fit(
 ) -> tuple[Homes | None, tuple[Block, ...]]:
     """Put each block, the largest first, on the first host of the order that takes it.
 
+    The order may name hosts that are not there: at each failure the same one serves.
     Returns the homes, or None with the blocks that found none.
     """
     filling = _Filling(hosts)
@@ -147,7 +148,7 @@ def first_fit(
     for number in _largest_first(blocks):
         block = blocks[number]
         near = order if block.allowed is None else filter(block.allowed.__contains__, order)
-        home = next((host for host in near if filling.takes(block, host)), None)
+        home = next((host for host in near if host in hosts and filling.takes(block, host)), None)
         if home is not None:
             filling.put(block, home)
             homes[number] = home

@@ -4,6 +4,7 @@ VMs are taken as blocks: what they need, what ties them, and what smaller failur
 of HA reservation, softer than asking every filter, looks at memory and CPU as used.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import floor
 
@@ -158,7 +159,10 @@ class Measure:
 
     def _without(self, failed: tuple[str, ...]) -> dict[str, Resources]:
         """What the hosts that are left can take."""
-        return {host: room for host, room in self._rooms.items() if host not in failed}
+        left = dict(self._rooms)
+        for host in failed:
+            left.pop(host, None)
+        return left
 
     def _combined(
         self, failed: tuple[str, ...], survivals: Sequence[Survival]
@@ -172,13 +176,11 @@ class Measure:
         if not stray:
             return kept, {}
         there = by_home(kept)
-        left = {
-            host: self._rest(host, there[host]) if host in there else room
-            for host, room in self._rooms.items()
-            if host not in gone and (self._shared or host not in there)
-        }
+        left = self._without((*failed, *there))
+        if self._shared:
+            left |= {host: self._rest(host, vms) for host, vms in there.items()}
         blocks = [block.narrowed(None, self._held(block, there)) for block in self._as_blocks(stray, gone)]
-        homes, _ = first_fit(blocks, left, [host for host in self._order_from(failed[0]) if host in left])
+        homes, _ = first_fit(blocks, left, self._order_from(failed[0], blocks))
         if homes is None:
             return None
         again = home_of_each(blocks, homes)
@@ -227,7 +229,7 @@ class Measure:
     ) -> Outcome:
         """Homes on the hosts that are left. A loss is proven, and names what a greedy try left over."""
         unplaced = tuple(blocks)
-        for order in self._orders(failed):
+        for order in (self._order_from(failed[0], blocks), self._roomiest, self._roomiest[::-1]):
             homes, rest = first_fit(blocks, left, order)
             if homes is not None:
                 return Survival(failed, home_of_each(blocks, homes))
@@ -242,20 +244,16 @@ class Measure:
                 return Survival(failed, home_of_each(blocks, homes))
         return Loss(failed, tuple(vm for block in unplaced for vm in block.vms))
 
-    def _orders(self, failed: tuple[str, ...]) -> Iterator[list[str]]:
-        """In which order to try hosts: first from a place of its own for each failing host.
+    def _order_from(self, host: str, blocks: Iterable[Block]) -> list[str]:
+        """The hosts with room for the smallest block, from the one that comes after this one.
 
-        So hosts that fail together rarely reckon with the same homes. Then the emptiest first, then
-        the fullest.
+        Each failing host has a place of its own to begin at: those that fail together rarely reckon with the
+        same homes.
         """
-        gone = frozenset(failed)
-        for order in (self._order_from(failed[0]), self._roomiest, self._roomiest[::-1]):
-            yield [host for host in order if host not in gone]
-
-    def _order_from(self, host: str) -> list[str]:
-        """All hosts, beginning with the one that comes after this one, or with the first."""
-        start = self._position.get(host, -1) + 1
-        return self._roomiest[start:] + self._roomiest[:start]
+        least_mb = min((block.need.memory for block in blocks), default=0)
+        count = bisect_right(self._roomiest, -least_mb, key=lambda host: -self._rooms[host].memory)
+        start = min(count, self._position.get(host, -1) + 1)
+        return self._roomiest[start:count] + self._roomiest[:start]
 
 
 def by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
