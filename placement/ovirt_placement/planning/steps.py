@@ -136,27 +136,30 @@ def schedule(steps: Sequence[Step]) -> list[tuple[float, float]]:
         for before in step.after:
             followers[before].append(at)
     urgent = _urgencies(steps, followers)
+    needs = [dict.fromkeys(_places(step), _weight(step)) for step in steps]
     waiting_for = [len(step.after) for step in steps]
     spans = [(0.0, 0.0)] * len(steps)
     running: Counter[_Place] = Counter()
-    open_steps = sorted((at for at, count in enumerate(waiting_for) if not count), key=lambda at: urgent[at])
+    open_steps = {at for at, count in enumerate(waiting_for) if not count}
+    hopeful = set(open_steps)
     under_way: list[tuple[float, int]] = []
     now = 0.0
     while open_steps or under_way:
-        for at in list(open_steps):
-            its = dict.fromkeys(_places(steps[at]), _weight(steps[at]))
-            if all(running[place] + weight <= _AT_ONCE for place, weight in its.items()):
+        for at in sorted(hopeful, key=lambda at: urgent[at]):
+            if all(running[place] + weight <= _AT_ONCE for place, weight in needs[at].items()):
                 open_steps.remove(at)
-                running.update(its)
+                running.update(needs[at])
                 spans[at] = now, now + steps[at].seconds
                 heappush(under_way, (spans[at][1], at))
         now, ended = heappop(under_way)
-        running.subtract(dict.fromkeys(_places(steps[ended]), _weight(steps[ended])))
+        running.subtract(needs[ended])
+        # No other that is open may begin now if it could not before.
+        hopeful = {at for at in open_steps if not needs[ended].keys().isdisjoint(needs[at])}
         for follower in followers[ended]:
             waiting_for[follower] -= 1
             if not waiting_for[follower]:
-                open_steps.append(follower)
-        open_steps.sort(key=lambda at: urgent[at])
+                hopeful.add(follower)
+        open_steps |= hopeful
     return spans
 
 
