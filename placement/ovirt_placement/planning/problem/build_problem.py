@@ -185,6 +185,7 @@ class ProblemTargets(dict[str, frozenset[str]]):
         self._snapshot = snapshot
         self._cluster = cluster
         self._hosts = hosts
+        self._every = frozenset(hosts)
         self._movable = movable
         self._refused: defaultdict[str, set[str]] = defaultdict(set)
         for vm, host in refused:
@@ -201,8 +202,7 @@ class ProblemTargets(dict[str, frozenset[str]]):
         )
         most_mb = max((physical_mb(snapshot.vm_by_id[vm]) for vm in movable), default=0)
         self.guessed = bool(self._swayed) or bool(self._rooms and self._rooms[0][0] < most_mb)
-        self._passed: dict[tuple[Rule, Hashable], frozenset[str]] = {}
-        self._common: dict[frozenset[frozenset[str]], frozenset[str]] = {}
+        self._passed: dict[tuple[Rule, Hashable, frozenset[str]], frozenset[str]] = {}
 
     def __missing__(self, vm: str) -> frozenset[str]:
         found = self[vm] = self._found(vm) if vm in self._movable else frozenset()
@@ -210,32 +210,31 @@ class ProblemTargets(dict[str, frozenset[str]]):
 
     def _found(self, vm: str) -> frozenset[str]:
         known = self._snapshot.vm_by_id[vm]
-        # VMs are alike more often than not: they share the sets, and what these have in common.
-        passed = frozenset(self._passed_by(rule, vm) for rule in (*self._fixed, *self._swayed))
-        common = self._common.get(passed)
-        if common is None:
-            common = self._common[passed] = frozenset(self._hosts).intersection(*passed)
+        passed = self._every
+        for rule in (*self._fixed, *self._swayed):
+            passed = self._passed_by(rule, vm, passed)
         # A list of hosts to start on does not bind a VM that may migrate; no plan takes it off them, though.
         if listed := known.pinned_hosts:
-            common = common.intersection(listed)
+            passed = passed.intersection(listed)
         # No plan reckons with what others free physically.
         too_full = self._rooms[: bisect_left(self._rooms, (physical_mb(known), ""))]
-        return common.difference((host for _, host in too_full), self._refused.get(vm, ()))
+        return passed.difference((host for _, host in too_full), self._refused.get(vm, ()))
 
-    def _passed_by(self, rule: Rule, vm: str) -> frozenset[str]:
-        alike = rule.depends_on.alike
-        if rule not in self._fixed or alike is None:
-            return self._asked(rule, vm)
-        key = (rule, alike(self._snapshot, vm))
-        if key not in self._passed:
-            self._passed[key] = self._asked(rule, vm)
-        return self._passed[key]
-
-    def _asked(self, rule: Rule, vm: str) -> frozenset[str]:
-        if rule.filter is None:
-            return frozenset(self._hosts)
-        request = request_for(self._snapshot, self._cluster, (vm,), self._hosts)
-        return frozenset(verdict.host for verdict in rule.filter(self._snapshot, request) if verdict.accepted)
+    def _passed_by(self, rule: Rule, vm: str, hosts: frozenset[str]) -> frozenset[str]:
+        """Those of some hosts that a rule lets a VM go to; VMs are alike more often than not."""
+        alike = rule.depends_on.alike if rule in self._fixed else None
+        if rule.filter is None or not hosts:
+            return hosts
+        key = None if alike is None else (rule, alike(self._snapshot, vm), hosts)
+        if key is None or (found := self._passed.get(key)) is None:
+            candidates = tuple(host for host in self._hosts if host in hosts)
+            request = request_for(self._snapshot, self._cluster, (vm,), candidates)
+            found = frozenset(
+                verdict.host for verdict in rule.filter(self._snapshot, request) if verdict.accepted
+            )
+            if key is not None:
+                self._passed[key] = found
+        return found
 
 
 def filters_of(snapshot: Snapshot, cluster: str) -> tuple[Rule, ...]:

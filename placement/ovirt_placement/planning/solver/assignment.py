@@ -310,9 +310,10 @@ class HostPenalties:
             for host in goal.sum.hosts:
                 self._here[host] += weight * (host in full)
         elif goal.allowed is not None:
-            self._everywhere += weight * goal.allowed.positive
-            for host in goal.allowed.hosts:
-                self._here[host] += -weight if goal.allowed.positive else weight
+            hosts, positive = goal.allowed.hosts, goal.allowed.positive
+            self._everywhere += weight * positive
+            for host in hosts:
+                self._here[host] += -weight if positive else weight
         elif goal.gathers and not self._moving.issuperset(goal.vms):
             self._everywhere += weight
             leaving = Counter(map(self._assignment.where, self._moving.intersection(goal.vms)))

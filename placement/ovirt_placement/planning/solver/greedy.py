@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed
@@ -190,6 +191,8 @@ def _leaves(assignment: Assignment, order: EmptiestFirst, goal: Goal, vm: str) -
 
 #: So often every VM is looked at; it ends as soon as none finds a better host.
 _MOST_ROUNDS = 4
+#: How many hosts each is offered, the emptiest first.
+_MOST_HOSTS = 60
 #: How often a host may rise by the fair share, where another would do.
 _MOST_SHARES = 2
 
@@ -261,12 +264,12 @@ class _Spreading:
         waits = not self._at_once(block, here, memory_mb)
         hosts = allowed(assignment, block) - {here, *(assignment.problem.where[vm] for vm in block)}
         best, best_key = here, self._key(here, 0, 0.0)
-        for host, fill in self._order.with_fill():
+        able = ((host, fill) for host, fill in self._order.with_fill() if host in hosts)
+        for host, fill in islice(able, _MOST_HOSTS):
             if not best_key[0] and fill >= best_key[1]:
                 break
             if (
-                host in hosts
-                and penalties.against(host) <= least
+                penalties.against(host) <= least
                 and assignment.placement.free_mb(host) >= memory_mb
                 and (key := self._key(host, memory_mb, cpu)) < best_key
                 and assignment.headroom_deficit_with(host, memory_mb, cpu) <= headroom_deficit

@@ -99,7 +99,9 @@ class Proposals:
 
     def _to_hosts(self, goal: Goal, allowed: Allowed) -> Iterator[Proposal]:
         wrong = self._blocks(vm for vm in goal.vms if not allowed.right(self.assignment.where(vm)))
-        yield from self._each_to_its_best(wrong or (), filter(allowed.right, self.assignment.problem.hosts))
+        hosts = frozenset(self.assignment.problem.hosts)
+        right = hosts & allowed.hosts if allowed.positive else hosts - allowed.hosts
+        yield from self._each_to_its_best(wrong or (), right)
 
     def _to_one_place(self, goal: Goal, place_of: Mapping[str, str]) -> Iterator[Proposal]:
         """All to the hosts of one place, first of that in which most are: it may have no room for others."""
