@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
+from ovirt_placement.forecast.outages import evacuate
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import Deadline
@@ -147,6 +148,7 @@ HOSTS = (125, 250, 500)
 CEILINGS = (50, 100)
 VMS_PER_HOST, GROUPS_PER_HOST, VIOLATED = 20, 2, 0.2
 DEADLINE_SECONDS = {StrategyName.GREEDY: 5.0, StrategyName.OPTIMAL: 27.0, StrategyName.RANDOM: 5.0}
+EMPTYING_SECONDS = 21.0
 OPTIONS = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}), memory_headroom=0.1, cpu_headroom=0.1)
 
 
@@ -155,6 +157,8 @@ def show_plans() -> None:
     print(of_records([row for hosts in HOSTS for row in _rows(_groups(hosts))]))
     print("\nthe same where every fifth host has more vCPUs than a ceiling allows")
     print(of_records([row for hosts in CEILINGS for row in _rows(_ceilings(hosts))]))
+    print("\nevery twentieth of thousands of hosts is emptied at once")
+    print(of_records([_emptied(generate(DATA_CENTRE, seed=1))]))
 
 
 def _groups(hosts: int) -> Snapshot:
@@ -172,6 +176,22 @@ def _ceilings(hosts: int) -> Snapshot:
     ceiling = PlacementRule(name="", kind="capacity", cluster=cluster, hosts=(), most=most, counted="vcpus")
     rules = (replace(ceiling, name=f"ceiling-{host}", hosts=(host,)) for host in used)
     return replace(snapshot, placement_rules=tuple(rules))
+
+
+def _emptied(snapshot: Snapshot) -> dict[str, object]:
+    """As `what-if --maintenance` plans it."""
+    chosen = random.Random(0).sample([host.id for host in snapshot.hosts], len(snapshot.hosts) // 20)
+    began = time.monotonic()
+    ((found,), _), seconds = _timed(lambda: evacuate(snapshot, chosen, Deadline.after(EMPTYING_SECONDS)))
+    return {
+        "hosts": len(snapshot.hosts),
+        "emptied": len(chosen),
+        "s": f"{time.monotonic() - began:.2f}",
+        "CPU s": seconds,
+        "VMs left": len(found.staying),
+        "migrations": found.plan.migrations,
+        "at least": found.plan.at_least,
+    }
 
 
 def _rows(snapshot: Snapshot) -> Iterator[dict[str, str]]:
