@@ -69,7 +69,7 @@ def answers_of_four(url: str, ask: Callable[[Store], object]) -> list[object]:
     return at_once(4, come)
 
 
-def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: str) -> None:
+def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, opening: Opening) -> None:
     before = prepared(store, memory_mb=512)
     assert (before.state, before.open, before.blocking, before.memory_mb) == (PREPARED, True, True, 512)
     assert store.accept(before.id).state is ACCEPTED
@@ -78,11 +78,8 @@ def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, url: s
     assert (ended.state, ended.open, ended.blocking) == (DONE, False, False)
     assert before.created == ended.created <= ended.updated
     assert store.open_intents() == ()
-    again = Store(url, engine="default")
-    found = intent_of(again, "one")
-    assert found is not None
-    assert [found.updated] == [intent.updated for intent in again.history(within_seconds=60)]
-    again.close()
+    again = opening(Store)
+    assert [found.updated for found in again.history(within_seconds=60)] == [ended.updated]
 
 
 @pytest.mark.parametrize("before", IntentState)
@@ -100,9 +97,7 @@ def test_only_what_may_follow_follows(tmp_path: Path, before: IntentState, after
     else:
         with pytest.raises(ImpossibleTransition, match=f"is {before} and cannot become {after}"):
             steps[after]()
-        found = intent_of(store, "one")
-        assert found is not None
-        assert found.state is before
+        assert intent_of(store, "one").state is before
     store.close()
 
 

@@ -1,6 +1,5 @@
 """Placement keys and rules in the store: written once, with who wrote it, and readers learn of it."""
 
-import threading
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from ovirt_service.errors import UserError
 from tests.builders import rule
 from tests.examples import examples
 from tests.placement.databases import database
-from tests.placement.store.conftest import Opening
+from tests.placement.store.conftest import Opening, at_once
 from tests.stored import put_keys
 
 
@@ -142,31 +141,21 @@ def test_every_writing_has_a_revision_of_its_own(store: KeyStore) -> None:
     assert store.revision() == seen[-1]
 
 
-def test_nobody_decides_on_keys_that_another_changes_meanwhile(url: str) -> None:
+def test_nobody_decides_on_keys_that_another_changes_meanwhile(opening: Opening) -> None:
     """Each counts one key up from what it sees: who saw an old number would hide somebody's turn."""
-    turns, authors = 5, [f"author{number}" for number in range(6)]
-    start = threading.Barrier(len(authors))
+    turns, stores = 5, [opening(KeyStore) for _ in range(6)]
+    put_keys(stores[0], ())  # makes the tables
 
     def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
         (before,) = (float(one.value) for one in placement) if placement else (0.0,)
         return KeyChange(put=(key("TURNS", before + 1),))
 
-    def take_turns(name: str) -> None:
-        store = KeyStore(url, engine="default", patience_seconds=30)
-        start.wait()
+    def take_turns(number: int) -> None:
         for _ in range(turns):
-            store.change(count, set_by=name)
-        store.close()
+            stores[number].change(count, set_by=f"author{number}")
 
-    put_keys(KeyStore(url, engine="default"), ())  # makes the tables
-    threads = [threading.Thread(target=take_turns, args=(name,)) for name in authors]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    reader = KeyStore(url, engine="default")
-    assert [one.key.value for one in reader.all_keys()] == [turns * len(authors)]
-    reader.close()
+    assert at_once(len(stores), take_turns) == [None] * len(stores)
+    assert [one.key.value for one in stores[0].all_keys()] == [turns * len(stores)]
 
 
 def test_a_vm_is_missing_since_it_was_first_missed(url: str, store: KeyStore) -> None:
@@ -234,11 +223,6 @@ def rule_store(opening: Opening) -> RuleStore:
     return opening(RuleStore)
 
 
-@pytest.fixture
-def keys(opening: Opening) -> KeyStore:
-    return opening(KeyStore)
-
-
 def put(rule_store: RuleStore, *rules: PlacementRule, by: str = "ann") -> None:
     rule_store.change(lambda standing: RuleChange(put=rules), changed_by=by)
 
@@ -272,12 +256,12 @@ def test_what_the_decision_raises_changes_nothing(rule_store: RuleStore) -> None
 
 
 def test_readers_of_keys_are_shown_the_rules_and_that_there_are_others(
-    rule_store: RuleStore, keys: KeyStore
+    rule_store: RuleStore, store: KeyStore
 ) -> None:
-    before = keys.records()
+    before = store.records()
     put(rule_store, FULL)
-    after = keys.records()
+    after = store.records()
     assert (before.rules, after.rules) == ((), (FULL,))
-    assert keys.revision() == after.revision != before.revision
+    assert store.revision() == after.revision != before.revision
     rule_store.change(lambda standing: RuleChange(remove=("racks", "unknown")), changed_by="bob")
-    assert keys.records().rules == ()
+    assert store.records().rules == ()

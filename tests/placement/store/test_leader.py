@@ -38,7 +38,7 @@ def store(opening: Opening) -> Store:
 
 
 def prepare(store: Store, epoch: int, name: str = "v1") -> Intent:
-    return prepared(store, vm=name, cluster="c", source="h1", target="h2", correlation_id=name, epoch=epoch)
+    return prepared(store, name, name, epoch=epoch)
 
 
 def test_the_first_takes_it_and_the_other_waits_until_it_has_expired(
@@ -109,14 +109,12 @@ def test_a_clock_that_was_set_back_keeps_nobody_out_for_long(
     assert other.take_lease("other", LONG) == 2
 
 
-def test_of_many_who_come_at_once_one_gets_it(url: str) -> None:
+def test_of_many_who_come_at_once_one_gets_it(opening: Opening) -> None:
+    several = [opening(LeaseStore) for _ in range(6)]
     for epoch in range(1, 6):
-        several = [LeaseStore(url, engine="default", patience_seconds=30) for _ in range(6)]
-        answers = at_once(6, lambda number, several=several: several[number].take_lease(str(number), LONG))
+        answers = at_once(6, lambda number: several[number].take_lease(str(number), LONG))
         assert sorted(answers, key=str) == [epoch, None, None, None, None, None]
         several[0].release(epoch)
-        for one in several:
-            one.close()
 
 
 def test_an_intent_is_written_under_the_epoch_that_lasts_and_no_other(
@@ -140,12 +138,12 @@ def test_an_intent_is_written_under_the_epoch_that_lasts_and_no_other(
 
 @pytest.mark.system
 def test_under_contention_nothing_is_written_under_an_epoch_that_was_followed(
-    leases: tuple[LeaseStore, LeaseStore], url: str
+    leases: tuple[LeaseStore, LeaseStore], opening: Opening
 ) -> None:
     """Four write under the first epoch as fast as they can while a fifth ends it: the order shows it."""
     one, other = leases
     one.take_lease("one", LONG)
-    stores = [Store(url, engine="default", patience_seconds=30) for _ in range(5)]
+    stores = [opening(Store) for _ in range(5)]
     followed = threading.Event()
 
     def follow() -> str:
@@ -170,15 +168,13 @@ def test_under_contention_nothing_is_written_under_an_epoch_that_was_followed(
 
     assert sorted(map(str, at_once(5, write))) == ["after", "lost", "lost", "lost", "lost"]
     assert [intent.vm for intent in stores[0].open_intents()][-1] == "after"
-    for store in stores:
-        store.close()
 
 
-def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore], url: str) -> None:
+def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore], opening: Opening) -> None:
     one, other = leases
     one.take_lease("one", LONG)
-    keys = KeyStore(url, engine="default", patience_seconds=5, epoch=lambda: 1)
-    members = MembershipStore(url, engine="default", patience_seconds=5, epoch=lambda: 1)
+    keys = opening(KeyStore, epoch=lambda: 1)
+    members = opening(MembershipStore, epoch=lambda: 1)
     seen = MembershipChange(seen=(Seen("v1", "c1", "blue", (Membership("group", "g", "g"),)),))  # type: ignore[arg-type]
     writes: list[Callable[[], object]] = [
         lambda: keys.begin_runs([Run("v1", 1.0, (), ())]),
@@ -197,8 +193,6 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
             write()
     assert keys.runs() == {}
     assert keys.all_keys() == ()
-    keys.close()
-    members.close()
 
 
 @pytest.mark.system

@@ -88,24 +88,19 @@ def counted(found: tuple[Sample, ...]) -> list[tuple[int, int, int]]:
 
 
 def test_counts_are_the_same_before_and_after_what_they_count_is_forgotten(
-    url: str, store: Store, samples: SampleStore
+    url: str, store: Store, samples: SampleStore, opening: Opening
 ) -> None:
-    history = HistoryStore(url, engine="default", patience_seconds=5)
-    for name, cause in (
-        ("a", "done"),
-        ("b", "done"),
-        ("c", Cause.TARGET_REFUSED),
-        ("d", None),
-        ("e", Cause.NEVER_ASKED),
+    history = opening(HistoryStore)
+    for name, cause in zip(
+        "abcde", ("done", "done", Cause.TARGET_REFUSED, None, Cause.NEVER_ASKED), strict=True
     ):
         end(store, name, cause)
     for number, kind in enumerate(set(IntentKind) - {IntentKind.MIGRATE_VM}):
         end(store, f"action {number}", ("done", Cause.TARGET_REFUSED)[number % 2], kind)
-    prepared(store, vm="open", cluster="c", source="h1", target="h2", correlation_id="open")
+    prepared(store, vm="open", correlation_id="open")
     for plan in ("p1", "p2", "p2"):
         history.record_plan(plan, "c", {"steps": []})
     samples.record_violations("c", "blue", hard=1, soft=0)
-    history.close()
     back(url, 40 * 24)
     end(store, "late")
     before = samples.samples(since_seconds=YEAR).samples
@@ -126,12 +121,11 @@ def test_samples_themselves_end(url: str, store: Store, samples: SampleStore) ->
     assert samples.samples(since_seconds=2 * KEPT_SECONDS).samples == ()
 
 
-def test_who_leads_no_more_writes_nothing(url: str) -> None:
-    former = SampleStore(url, engine="default", patience_seconds=5, epoch=lambda: 3)
+def test_who_leads_no_more_writes_nothing(opening: Opening) -> None:
+    former = opening(SampleStore, epoch=lambda: 3)
     with pytest.raises(LeaseLost):
         former.record_violations("c", "blue", hard=1, soft=0)
     assert former.samples(since_seconds=HOUR).samples == ()
-    former.close()
 
 
 NEAR, OURS = Membership(MembershipKind.GROUP, "g1", "near"), Membership(MembershipKind.LABEL, "l1", "ours")
@@ -195,11 +189,10 @@ def test_more_vms_than_a_statement_has_parameters_for(memberships: MembershipSto
 
 
 def test_vms_that_are_gone_for_good_are_forgotten_with_all_else(
-    memberships: MembershipStore, url: str
+    memberships: MembershipStore, opening: Opening
 ) -> None:
     memberships.change(MembershipChange(seen=(WEB,), lost=(replace(LOST_GROUP, vm="v2"),)))
-    keys = KeyStore(url, engine="default", patience_seconds=30)
+    keys = opening(KeyStore)
     assert keys.remembered_vms() == {"v1", "v2"}
     keys.forget_vms(["v1", "v2"])
-    keys.close()
     assert (memberships.seen(), memberships.lost()) == ({}, ())
