@@ -23,6 +23,7 @@ from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import Bench
 from tests.enforcer.gates.judging import intent
 from tests.examples import examples
+from tests.placement.store.conftest import Opening
 from tests.stored import prepared
 
 #: What the engine shows at a look: the VM on its source, on its way, on its target, nowhere, or no such VM;
@@ -187,15 +188,9 @@ def test_no_age_of_a_migration_is_negative(bench: Bench) -> None:
     assert intent.age_seconds == 0.0
 
 
-def test_all_that_gates_remember_counts_as_of_now(bench: Bench) -> None:
-    parts = [
-        part(bench.config.store.url, engine="default", patience_seconds=5)
-        for part in (PauseStore, ApprovalStore, ViolatedRuleStore)
-    ]
-    pauses, approvals, violated = parts
-    assert isinstance(pauses, PauseStore)
-    assert isinstance(approvals, ApprovalStore)
-    assert isinstance(violated, ViolatedRuleStore)
+def test_all_that_gates_remember_counts_as_of_now(bench: Bench, opening: Opening) -> None:
+    pauses, approvals = opening(PauseStore), opening(ApprovalStore)
+    violated = opening(ViolatedRuleStore)
     bench.now = 100.0
     pauses.pause(CLUSTER, cluster_name=CLUSTER, reason="", set_by="me", seconds=60)
     pauses.resume(ALL_CLUSTERS, set_by="me")
@@ -212,5 +207,3 @@ def test_all_that_gates_remember_counts_as_of_now(bench: Bench) -> None:
     assert len(pauses.pauses()) == 1
     bench.now += 51
     assert pauses.pauses() == ()
-    for part in parts:
-        part.close()

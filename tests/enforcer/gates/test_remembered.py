@@ -21,6 +21,7 @@ from ovirt_placement.store.orders import ApprovalStore, PauseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.sql.database import StoreAway
 from tests.builders import CLUSTER, snapshot, vm
+from tests.placement.store.conftest import Opening
 from tests.stored import prepared
 
 from .judging import NOON, PARTS, STEP, plan, step
@@ -48,17 +49,16 @@ def why(gates: Gates, one: Step = STEP, of: Plan | None = None, state: Snapshot 
     return caught.value.gate
 
 
-def test_a_pause_counts_from_the_next_reading_on(tmp_path: Path) -> None:
+def test_a_pause_counts_from_the_next_reading_on(tmp_path: Path, opening: Opening) -> None:
     loaded = configured(tmp_path)
     with remembering(loaded) as memory:
         before = memory.gates()
         assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
-        pauses = PauseStore(loaded.store.url, engine="default", patience_seconds=5)
+        pauses = opening(PauseStore)
         pauses.pause(CLUSTER, cluster_name="blue", reason="", set_by="eve", seconds=None)
         assert why(memory.gates()) == "pause"
         assert why(before) == "pause"
         pauses.resume(CLUSTER, set_by="eve")
-        pauses.close()
         assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
 
 
@@ -72,16 +72,18 @@ def test_a_pause_counts_from_the_next_reading_on(tmp_path: Path) -> None:
         ("cluster_limit", dict.fromkeys("123", DONE)),
     ],
 )
-def test_a_restart_forgets_nothing(tmp_path: Path, gate: str, before: dict[str, IntentState | None]) -> None:
+def test_a_restart_forgets_nothing(
+    tmp_path: Path, opening: Opening, gate: str, before: dict[str, IntentState | None]
+) -> None:
     loaded = configured(tmp_path, 'mode = "enforce"\nbreaker_failures = 2\ncluster_migrations_per_hour = 3')
-    with closing(Store(loaded.store.url, engine="default", patience_seconds=5)) as store:
-        for name, state in before.items():
-            one = prepared(store, vm=name, cluster=CLUSTER, correlation_id=name)
-            if state is DONE:
-                store.accept(one.id)
-                store.finish(one.id)
-            elif state is FAILED:
-                store.fail(one.id, "it broke")
+    store = opening(Store)
+    for name, state in before.items():
+        one = prepared(store, vm=name, cluster=CLUSTER, correlation_id=name)
+        if state is DONE:
+            store.accept(one.id)
+            store.finish(one.id)
+        elif state is FAILED:
+            store.fail(one.id, "it broke")
     with remembering(loaded) as memory:
         assert why(memory.gates()) == gate
 
@@ -104,7 +106,7 @@ def test_a_restart_forgets_no_cycle_in_which_a_rule_was_violated(tmp_path: Path)
         assert why(before) == "hold"
 
 
-def test_a_plan_waits_is_approved_of_and_used_up_over_restarts(tmp_path: Path) -> None:
+def test_a_plan_waits_is_approved_of_and_used_up_over_restarts(tmp_path: Path, opening: Opening) -> None:
     loaded = configured(tmp_path, 'mode = "approve"')
     state, both = snapshot(*PARTS), plan(STEP, step("b", groups=""))
     with remembering(loaded) as memory:
@@ -112,12 +114,12 @@ def test_a_plan_waits_is_approved_of_and_used_up_over_restarts(tmp_path: Path) -
         assert why(gates, STEP, both) == "approval"
         assert memory.offer(gates, state, both)
         assert not memory.offer(memory.gates(), state, both)
-    approvals = ApprovalStore(loaded.store.url, engine="default", patience_seconds=5)
+    approvals = opening(ApprovalStore)
     (waiting,) = approvals.waiting()
     assert waiting.plan == both.id
     assert "a from h1 to h2" in waiting.text
     assert approvals.approve(both.id, set_by="eve")
-    intents = Store(loaded.store.url, engine="default", patience_seconds=5)
+    intents = opening(Store)
     with remembering(loaded) as memory:
         gates = memory.gates()
         assert not memory.offer(gates, state, both)
@@ -134,14 +136,14 @@ def test_a_plan_waits_is_approved_of_and_used_up_over_restarts(tmp_path: Path) -
         assert not memory.offer(memory.gates(), moved, plan(both.steps[1]))
         assert approvals.waiting() == ()
         assert memory.gates().waits_for_approval(moved, plan(STEP))
-    intents.close()
-    approvals.close()
 
 
-def test_what_ends_between_two_readings_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_ends_between_two_readings_counts_once(
+    tmp_path: Path, opening: Opening, monkeypatch: pytest.MonkeyPatch
+) -> None:
     twice = 'mode = "enforce"\nvm_migrations_per_hour = 2\ncooldown_after_success_seconds = 0'
     loaded = configured(tmp_path, twice)
-    store = Store(loaded.store.url, engine="default", patience_seconds=5)
+    store = opening(Store)
     one = prepared(store, vm="a", cluster=CLUSTER, source="h1", target="h2", correlation_id="1")
     store.accept(one.id)
     read = Store.history
@@ -156,7 +158,6 @@ def test_what_ends_between_two_readings_counts_once(tmp_path: Path, monkeypatch:
         gates = memory.gates()
         assert gates.frozen(snapshot(*PARTS)) == {}
         assert gates.admit(snapshot(*PARTS), CLUSTER, STEP)
-    store.close()
 
 
 def test_tags_are_asked_for_where_the_setting_asks_for_them(tmp_path: Path) -> None:
@@ -182,9 +183,9 @@ def test_a_reader_makes_no_store(tmp_path: Path) -> None:
     assert not (tmp_path / "store.db").exists()
 
 
-def test_who_leads_no_more_writes_nothing_of_what_gates_remember(tmp_path: Path) -> None:
+def test_who_leads_no_more_writes_nothing_of_what_gates_remember(tmp_path: Path, opening: Opening) -> None:
     loaded = configured(tmp_path, 'mode = "approve"\nhold_cycles = 3')
-    leases = LeaseStore(loaded.store.url, engine="default", patience_seconds=5)
+    leases = opening(LeaseStore)
     former = leases.take_lease("first", 600.0)
     assert former is not None
     state, repairing = snapshot(*PARTS), Plan(cluster=CLUSTER, strategy="by hand", steps=(STEP,))
@@ -200,4 +201,3 @@ def test_who_leads_no_more_writes_nothing_of_what_gates_remember(tmp_path: Path)
         ):
             with pytest.raises(LeaseLost):
                 write()
-    leases.close()

@@ -110,9 +110,23 @@ class Stage:
         named = [(host, host) for host in hosts]
         self.store.request("run", (CLUSTER, CLUSTER), named, fields, requested_by="ada")
 
+    def began(self, **request: Any) -> "Stage":
+        """A run of the first two hosts is requested, for their updates."""
+        self.offer_updates("h1", "h2")
+        self.request("h1", "h2", **request)
+        return self
+
     @property
     def run(self) -> MaintenanceRun:
         return self.store.runs()[0]
+
+    @property
+    def phases(self) -> list[str]:
+        return [str(one.phase) for one in self.run.hosts]
+
+    @property
+    def all_up(self) -> bool:
+        return all(one.status == "up" for one in self.engine.snapshot().hosts)
 
     @property
     def migrations(self) -> tuple[Intent, ...]:

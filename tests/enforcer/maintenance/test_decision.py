@@ -44,6 +44,8 @@ def test_the_safe_order() -> None:
     assert decide(scene(HostPhase.ACTIVATING)) == Enter(HostPhase.CHECKING, draining=False)
     assert decide(scene(HostPhase.CHECKING)) == Wait("is up and soaks")
     assert decide(scene(HostPhase.CHECKING, seconds=61.0)) == Enter(HostPhase.DONE)
+    asked = MaintenanceRequest(soak_seconds=240.0)
+    assert decide(scene(HostPhase.CHECKING, seconds=239.0, request=asked)) == Wait("is up and soaks")
 
 
 @pytest.mark.parametrize("known", [{"vms": {"a": "a"}}, {"arriving": {"a": "a"}}])

@@ -36,14 +36,8 @@ def where(played: Stage) -> dict[str, str | None]:
     return {one.id: one.host for one in played.engine.snapshot().vms}
 
 
-def began(played: Stage, back: Return, **request: Any) -> Stage:
-    played.offer_updates("h1", "h2")
-    played.request("h1", "h2", back=back, **request)
-    return played
-
-
 def play_until_they_go_back(played: Stage) -> None:
-    played.play(LONG, reached=lambda: all(one.phase == "done" for one in played.run.hosts))
+    played.began(back=Return.ALL).play(LONG, reached=lambda: played.phases == ["done", "done"])
     assert played.run.active
 
 
@@ -51,7 +45,7 @@ def play_until_they_go_back(played: Stage) -> None:
 @pytest.mark.parametrize("back", list(Return))
 def test_as_many_go_back_as_were_asked_for(back: Return, tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played, back).play(LONG)
+        played.began(back=back).play(LONG)
         assert played.run.state is RunState.DONE
         assert played.run.message == "2 done"
         assert played.violated == set()
@@ -66,7 +60,6 @@ def test_as_many_go_back_as_were_asked_for(back: Return, tmp_path: Path) -> None
 @pytest.mark.system
 def test_a_way_back_that_fails_fails_no_run_and_is_named(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played, Return.ALL)
         play_until_they_go_back(played)
         name, *others = (name for name, host in where(played).items() if host != HOMES[name])
         played.engine.faults.expect(MigrationFault(fail=True), count=50, identity=name)
@@ -80,7 +73,6 @@ def test_a_way_back_that_fails_fails_no_run_and_is_named(tmp_path: Path) -> None
 @pytest.mark.system
 def test_a_host_that_is_down_in_the_end_keeps_them_away(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played, Return.ALL)
         play_until_they_go_back(played)
         (home,) = {HOMES[name] for name, host in where(played).items() if name in "ac" and host != "h1"}
         played.engine.hosts.deactivate(home)
@@ -93,7 +85,6 @@ def test_a_host_that_is_down_in_the_end_keeps_them_away(tmp_path: Path) -> None:
 @pytest.mark.system
 def test_what_somebody_moves_meanwhile_stays_there(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played, Return.ALL)
         play_until_they_go_back(played)
         away = [name for name in "ae" if where(played)[name] != HOMES[name]]
         name, *_ = away
@@ -108,7 +99,6 @@ def test_what_somebody_moves_meanwhile_stays_there(tmp_path: Path) -> None:
 @pytest.mark.system
 def test_a_stop_ends_the_way_back_and_a_pause_holds_it(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played, Return.ALL)
         play_until_they_go_back(played)
         played.store.order("run", RunState.PAUSED, after=(RunState.RUNNING,), set_by="eve")
         played.play(played.now + 60.0)
@@ -126,7 +116,6 @@ def test_a_stop_ends_the_way_back_and_a_pause_holds_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("point", [1, 3, 5])
 def test_killed_on_the_way_back_it_goes_on(point: int, tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played, Return.ALL)
         play_until_they_go_back(played)
         with pytest.raises(Killed):
             played.play(LONG, Killer(point))
@@ -160,15 +149,9 @@ QUIET = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h2"))
 _DEACTIVATED = 600
 
 
-def phase(played: Stage, place: int = 0) -> str:
-    return str(played.run.hosts[place].phase)
-
-
-def played_to_the_check(played: Stage, soak_seconds: float = 5.0) -> Stage:
+def played_to_the_check(played: Stage) -> Stage:
     """The first host is up again, and looked at."""
-    played.offer_updates("h1", "h2")
-    played.request("h1", "h2", soak_seconds=soak_seconds)
-    played.play(LONG, reached=lambda: phase(played) == "checking")
+    played.began().play(LONG, reached=lambda: played.phases[0] == "checking")
     return played
 
 
@@ -177,15 +160,6 @@ def announce(played: Stage, number: int, kind: NoticeKind) -> None:
     store = HaAnnouncementStore(played.config.store.url, engine=played.config.engine.name)
     store.announce(number=number, cluster=CLUSTER, kind=kind, facts={}, settles=False)
     store.close()
-
-
-@pytest.mark.system
-def test_the_next_host_waits_for_the_soak_time(tmp_path: Path) -> None:
-    with stage(tmp_path, QUIET, SETTINGS) as played:
-        began = played_to_the_check(played, soak_seconds=240.0).now
-        played.play(LONG, reached=lambda: phase(played, 1) != "waiting")
-        assert 240.0 <= played.now - began < 300.0
-        assert played.run.hosts[0].phase == "done"
 
 
 @pytest.mark.system
@@ -199,7 +173,7 @@ def test_a_violated_reservation_after_a_host_is_up_ends_the_run_with_an_alert(
         assert played.run.state is RunState.FAILED
         assert "host h1: it is up, and not as it was: " in played.run.message
         assert "the HA reservation of the cluster is not satisfied" in played.run.message
-        assert (phase(played, 1), played.codes("h2").count(_DEACTIVATED)) == ("waiting", 0)
+        assert (played.phases[1], played.codes("h2").count(_DEACTIVATED)) == ("waiting", 0)
         assert not any(one.draining for one in played.run.hosts)
     assert [one.kind for one in played.notices] == [NoticeKind.MAINTENANCE_FAILED]
     assert any("maintenance run run" in text and "failed" in text for text in caplog.messages)
@@ -230,7 +204,7 @@ def test_a_rule_that_somebody_violates_while_it_soaks_ends_the_run(tmp_path: Pat
             "it is up, and not as it was: violated since the run began: affinity group apart"
             in played.run.message
         )
-        assert phase(played, 1) == "waiting"
+        assert played.phases[1] == "waiting"
 
 
 def test_a_run_that_is_requested_between_two_readings_of_one_cycle_is_begun(tmp_path: Path) -> None:

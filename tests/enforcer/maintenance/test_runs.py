@@ -2,15 +2,14 @@
 
 import random
 from collections import Counter
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.enforcer.maintenance import HostPhase, RunState
+from ovirt_placement.store.enforcer.maintenance import RunState
 from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.backend import MigrationFault, UpgradeFault
 from ovirt_simulator.http.control import Disturbance
@@ -32,19 +31,6 @@ STATE = snapshot(
     vm("d", "h1"),
     group("pair", TOGETHER, "c d"),
 )
-PINNED = snapshot(
-    host("h1"), host("h2"), vm("a", "h1"), vm("p", "h1", migratable=False, pinned_hosts=("h1",))
-)
-
-
-def phases(played: Stage) -> list[str]:
-    return [str(one.phase) for one in played.run.hosts]
-
-
-def began(played: Stage, **request: Any) -> Stage:
-    played.offer_updates("h1", "h2")
-    played.request("h1", "h2", **request)
-    return played
 
 
 def upgrade_shown(played: Stage) -> tuple[bool, str | None]:
@@ -53,9 +39,9 @@ def upgrade_shown(played: Stage) -> tuple[bool, str | None]:
 
 
 def assert_well_ended(played: Stage) -> None:
-    assert played.run.state is RunState.DONE, (played.run.message, phases(played))
-    assert phases(played) == ["done", "done"]
-    assert all(one.status == "up" for one in played.engine.snapshot().hosts)
+    assert played.run.state is RunState.DONE, (played.run.message, played.phases)
+    assert played.phases == ["done", "done"]
+    assert played.all_up
     assert played.engine.snapshot().draining_hosts == ()
     assert not any(one.draining for one in played.run.hosts)
     assert played.violated == set()
@@ -69,7 +55,7 @@ def assert_well_ended(played: Stage) -> None:
 @pytest.mark.system
 def test_one_after_the_other_and_no_rule_is_violated_on_the_way(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played).play(LONG)
+        played.began().play(LONG)
         assert_well_ended(played)
         assert engines.codes(played.engine).count(67) == 0, "the engine had nothing to drain"
 
@@ -78,30 +64,18 @@ def test_one_after_the_other_and_no_rule_is_violated_on_the_way(tmp_path: Path) 
 def test_two_hosts_take_each_others_vms_in_turn(tmp_path: Path) -> None:
     """What leaves a host for its maintenance may go back there at once for that of the other one."""
     with stage(tmp_path, snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"))) as played:
-        began(played).play(LONG)
+        played.began().play(LONG)
         assert_well_ended(played)
         assert played.now < EnforcerSettings().circle_seconds
 
 
 @pytest.mark.system
-def test_a_host_that_does_not_come_back_ends_the_run_and_the_next_is_not_touched(tmp_path: Path) -> None:
-    with stage(tmp_path, STATE, {"maintenance": {"return_seconds": 300}}) as played:
-        began(played)
-        played.engine.faults.expect(UpgradeFault(stay_away=True), identity="h1")
-        played.play(LONG)
-        assert played.run.state is RunState.FAILED
-        assert "host h1: it does not come back" in played.run.message
-        assert phases(played) == ["working", "waiting"]
-        assert _DEACTIVATED not in played.codes("h2")
-
-
-@pytest.mark.system
 def test_it_is_shown_as_an_upgrade_with_how_far_it_is(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played).play(LONG, reached=lambda: phases(played)[0] == "working")
+        played.began().play(LONG, reached=lambda: played.phases[0] == "working")
         assert upgrade_shown(played) == (True, "maintenance-run")
         played.engine.upgrades.finish(CLUSTER)  # as after a restart of the engine
-        played.play(LONG, reached=lambda: phases(played)[1] == "working")
+        played.play(LONG, reached=lambda: played.phases[1] == "working")
         assert played.engine.queries.state.clusters[CLUSTER].upgrade_percent == 50
         played.play(LONG)
         assert_well_ended(played)
@@ -111,10 +85,9 @@ def test_it_is_shown_as_an_upgrade_with_how_far_it_is(tmp_path: Path) -> None:
 def test_an_upgrade_by_somebody_else_holds_it_and_is_nobodys_but_theirs(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         played.engine.upgrades.start(CLUSTER)
-        began(played).play(60.0)
-        assert phases(played) == ["waiting", "waiting"]
+        played.began().play(60.0)
+        assert played.phases == ["waiting", "waiting"]
         assert "the cluster is being upgraded" in played.run.hosts[0].message
-        assert upgrade_shown(played)[0]
         played.store.order("run", RunState.STOPPING, after=[RunState.RUNNING], set_by="ada")
         played.play(LONG)
         assert played.run.state is RunState.STOPPED
@@ -125,33 +98,23 @@ def test_an_upgrade_by_somebody_else_holds_it_and_is_nobodys_but_theirs(tmp_path
 def test_a_run_that_fails_is_shown_no_more_and_one_that_cannot_be_shown_goes_on(tmp_path: Path) -> None:
     with stage(tmp_path, STATE, {"maintenance": {"return_seconds": 300}}) as played:
         played.server.disturbances.add(Disturbance(path="clusters/.*/upgrade", status=500, times=None))
-        began(played).play(LONG, reached=lambda: phases(played)[1] == "draining")
+        played.began().play(LONG, reached=lambda: played.phases[1] == "draining")
         assert upgrade_shown(played) == (False, None)
         played.server.disturbances.clear()
         played.engine.faults.expect(UpgradeFault(stay_away=True), identity="h2")
-        played.play(LONG, reached=lambda: phases(played)[1] == "working")
+        played.play(LONG, reached=lambda: played.phases[1] == "working")
         assert upgrade_shown(played) == (True, "maintenance-run")
         played.play(LONG)
         assert played.run.state is RunState.FAILED
+        assert "host h2: it does not come back" in played.run.message
+        assert played.phases == ["done", "working"]
         assert not upgrade_shown(played)[0]
-
-
-@pytest.mark.system
-def test_without_consent_it_holds_the_host_which_works_on_and_is_named(tmp_path: Path) -> None:
-    with stage(tmp_path, PINNED, {"maintenance": {"drain_seconds": 120}}) as played:
-        played.offer_updates("h1")
-        played.request("h1")
-        played.play(LONG)
-        assert played.run.state is RunState.FAILED
-        assert "host h1 has failed: 1 of 2 VMs have left: p cannot migrate" in played.run.message
-        assert engines.host(played.engine, "h1").status == "up"
-        assert engines.where(played.engine, "p") == ("up", "h1")
 
 
 @pytest.mark.system
 def test_a_pause_in_the_middle_holds_it_and_it_goes_on(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played)
+        played.began()
         pauses = PauseStore(played.config.store.url, engine=played.config.engine.name)
         held: list[list[str]] = []
         played.happenings += [
@@ -159,7 +122,7 @@ def test_a_pause_in_the_middle_holds_it_and_it_goes_on(tmp_path: Path) -> None:
                 25.0,
                 lambda: pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="bob", seconds=None),
             ),
-            (400.0, lambda: held.append(phases(played))),
+            (400.0, lambda: held.append(played.phases)),
             (401.0, lambda: pauses.resume(ALL_CLUSTERS, set_by="bob")),
         ]
         played.play(LONG)
@@ -169,59 +132,45 @@ def test_a_pause_in_the_middle_holds_it_and_it_goes_on(tmp_path: Path) -> None:
         assert_well_ended(played)
 
 
-@pytest.mark.system
-def test_an_engine_that_is_away_in_the_middle_is_waited_for(tmp_path: Path) -> None:
-    with stage(tmp_path, STATE) as played:
-        began(played)
-        away = Disturbance(status=503, times=None)
-        played.happenings += [
-            (30.0, lambda: played.server.disturbances.add(away)),
-            (200.0, played.server.disturbances.clear),
-        ]
-        played.play(LONG)
-        assert_well_ended(played)
+def engine_is_away(played: Stage) -> None:
+    away = Disturbance(status=503, times=None)
+    played.happenings += [
+        (30.0, lambda: played.server.disturbances.add(away)),
+        (200.0, played.server.disturbances.clear),
+    ]
+
+
+def migrations_fail(played: Stage) -> None:
+    played.engine.faults.expect(MigrationFault(fail=True), count=3)
+
+
+def answers_are_lost(played: Stage) -> None:
+    for path in ("/deactivate", "/upgrade", "/activate"):
+        played.server.disturbances.add(Disturbance(method="POST", path=path, drop="answer"))
 
 
 @pytest.mark.system
-def test_migrations_that_fail_are_planned_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "fails", [engine_is_away, migrations_fail, answers_are_lost], ids=lambda one: one.__name__
+)
+def test_what_fails_on_the_way_is_done_once_all_the_same(
+    fails: Callable[[Stage], None], tmp_path: Path
+) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played)
-        played.engine.faults.expect(MigrationFault(fail=True), count=3)
-        played.play(LONG)
-        assert_well_ended(played)
-
-
-@pytest.mark.system
-def test_a_lost_answer_is_found_out_and_asked_for_no_second_time(tmp_path: Path) -> None:
-    with stage(tmp_path, STATE) as played:
-        began(played)
-        for path in ("/deactivate", "/upgrade", "/activate"):
-            played.server.disturbances.add(Disturbance(method="POST", path=path, drop="answer"))
+        fails(played.began())
         played.play(LONG)
         assert_well_ended(played)
         assert played.codes("h1").count(_ACTIVATED) == 1
 
 
 @pytest.mark.system
-def test_a_run_that_is_stopped_leaves_no_host_out_of_service(tmp_path: Path) -> None:
-    with stage(tmp_path, STATE) as played:
-        began(played, soak_seconds=200.0)
-        stop = partial(played.store.order, after=(RunState.RUNNING,), set_by="eve")
-        played.happenings.append((60.0, lambda: stop("run", RunState.STOPPING)))
-        played.play(LONG)
-        assert played.run.state is RunState.STOPPED
-        assert played.run.hosts[1].phase is HostPhase.WAITING
-        assert all(one.status == "up" for one in played.engine.snapshot().hosts)
-
-
-@pytest.mark.system
 def test_a_host_that_somebody_deactivates_meanwhile_goes_on_from_there(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
-        began(played)
+        played.began()
         played.happenings.append((4.0, lambda: played.engine.hosts.deactivate("h1")))
         played.play(LONG)
         assert played.run.state is RunState.DONE
-        assert all(one.status == "up" for one in played.engine.snapshot().hosts)
+        assert played.all_up
 
 
 #: A thread of a dead process ends as well, and pytest reports that.
@@ -231,7 +180,7 @@ dies = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadException
 def killed_and_started_again(folder: Path, state: Snapshot, fatal: list[int]) -> Stage:
     """A run whose enforcer is killed at each of these points, counted again after each, and started again."""
     with stage(folder, state) as played:
-        began(played)
+        played.began()
         for point in fatal:
             killer = Killer(point)
             try:
@@ -247,7 +196,7 @@ def killed_and_started_again(folder: Path, state: Snapshot, fatal: list[int]) ->
 def points_of(folder: Path) -> list[str]:
     """What an undisturbed run passes."""
     with stage(folder, STATE) as played:
-        began(played)
+        played.began()
         killer = Killer()
         played.play(LONG, killer)
         return killer.passed

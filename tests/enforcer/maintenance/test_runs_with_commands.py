@@ -33,8 +33,8 @@ from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.enforcer.gates.judging import intent
-from tests.enforcer.maintenance.stage import Killed, Killer, Stage, host_of_run, run_of, stage
-from tests.enforcer.maintenance.test_runs import LONG, STATE, dies, phases
+from tests.enforcer.maintenance.stage import Killed, Killer, host_of_run, run_of, stage
+from tests.enforcer.maintenance.test_runs import LONG, STATE, dies
 from tests.kit.notices import KeptNotices
 from tests.scenarios.stage import START
 
@@ -49,20 +49,6 @@ def logged(log: Path, more: str = "", **settings: Any) -> dict[str, Any]:
     return {"maintenance": {"command": f"sh -c 'echo $MAINTENANCE_HOST | tee -a {log}; {more}'", **settings}}
 
 
-def all_up(played: Stage) -> bool:
-    return all(one.status == "up" for one in played.engine.snapshot().hosts)
-
-
-@pytest.mark.system
-def test_the_work_may_be_a_command(tmp_path: Path) -> None:
-    log = tmp_path / "done"
-    with stage(tmp_path, STATE, logged(log)) as played:
-        played.request("h1", "h2", work=Work.COMMAND)
-        played.play(LONG)
-        assert played.run.state is RunState.DONE
-    assert log.read_text().split() == ["h1", "h2"]
-
-
 @pytest.mark.system
 def test_a_command_that_overruns_leaves_its_host_up_and_a_notice(tmp_path: Path) -> None:
     log = tmp_path / "done"
@@ -70,9 +56,9 @@ def test_a_command_that_overruns_leaves_its_host_up_and_a_notice(tmp_path: Path)
         played.request("h1", "h2", work=Work.COMMAND)
         played.play(100 * LONG)
         assert played.run.state is RunState.FAILED
-        assert phases(played) == ["failed", "waiting"]
+        assert played.phases == ["failed", "waiting"]
         assert "was ended after 0.5 s: h1" in played.run.message
-        assert all_up(played)
+        assert played.all_up
         failed = [one for one in played.notices if one.kind is NoticeKind.MAINTENANCE_FAILED]
         assert ["was ended after 0.5 s" in one.facts["reason"] for one in failed] == [True]
         assert not played.run.hosts[0].draining
@@ -87,9 +73,9 @@ def test_a_run_goes_on_where_a_host_may_fail(tmp_path: Path) -> None:
     with stage(tmp_path, STATE, settings) as played:
         played.request("h1", "h2", work=Work.COMMAND, failures=1)
         played.play(100 * LONG)
-        assert phases(played) == ["failed", "done"]
+        assert played.phases == ["failed", "done"]
         assert played.run.state is RunState.DONE
-        assert all_up(played)
+        assert played.all_up
     assert starts(log) == {"h1": 1, "h2": 1}
 
 
@@ -107,7 +93,7 @@ def test_a_stop_ends_the_command_and_activates_the_host(tmp_path: Path) -> None:
         played.play(100 * LONG, reached=stop_once_it_runs)
         assert played.run.state is RunState.STOPPED
         assert "the command was stopped" in played.run.message
-        assert all_up(played)
+        assert played.all_up
         assert not [one for one in played.notices if one.kind is NoticeKind.MAINTENANCE_FAILED]
     assert starts(log) == {"h1": 1}
 
@@ -191,7 +177,7 @@ def test_killed_at_any_point_no_command_is_run_twice(part: int, tmp_path: Path) 
             story = fatal, undisturbed.passed[fatal - 1], played.run.message
             assert max(starts(log).values(), default=0) <= 1, story
             assert played.run.state is RunState.DONE, story
-            assert all_up(played), story
+            assert played.all_up, story
 
 
 PATIENCE = 60.0

@@ -24,6 +24,7 @@ from tests.enforcer.watchers.test_ha_watch import STATE
 from tests.enforcer.watchers.test_ha_watch import reported as events_of
 from tests.examples import some
 from tests.kit.notices import KeepingChannel
+from tests.placement.store.conftest import Opening
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
 
@@ -83,19 +84,14 @@ def test_what_is_unknown_clears_nothing_and_is_reported_once() -> None:
     assert kinds([UNKNOWN, SAFE, UNKNOWN, SAFE]) == []
 
 
-def test_a_reservation_that_is_switched_off_takes_the_alert_back() -> None:
-    assert kinds([UNSAFE, *[OFF] * 9]) == [NoticeKind.HA_ALERT, NoticeKind.HA_ALL_CLEAR]
-    assert kinds([OFF] * 9) == []
-
-
 @given(st.lists(st.tuples(st.sampled_from(list(ReservationState)), st.integers(1, 40)), max_size=60))
 def test_what_was_said_last_is_true_in_the_end(runs: list[tuple[ReservationState, int]]) -> None:
     """Once a state has lasted, it is what was said last; and an alert is reported at once."""
     states = [state for state, times in runs for _ in range(times)]
-    for end in (SAFE, UNSAFE, UNKNOWN):
+    for end in ReservationState:
         found = kinds([*states, *[end] * (int(3600 / EVERY) + 2)])
         known = [kind for kind in found if kind is not NoticeKind.HA_UNKNOWN]
-        if end is SAFE:
+        if end in (SAFE, OFF):
             assert not found or found[-1] is NoticeKind.HA_ALL_CLEAR
         elif end is UNSAFE:
             assert known[-1] is NoticeKind.HA_ALERT
@@ -251,13 +247,11 @@ class Process:
         self.announced = Announcements(self.store, reported, lambda: 0.0, lambda: epoch)
 
 
-def test_what_the_next_one_has_written_is_not_sent_by_the_one_before(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-    leases = LeaseStore(url, engine="default", patience_seconds=30)
+def test_what_the_next_one_has_written_is_not_sent_by_the_one_before(url: str, opening: Opening) -> None:
+    leases = opening(LeaseStore)
     assert leases.take_lease("first", 600.0) == 1
     leases.release(1)
     assert leases.take_lease("second", 600.0) == 2
-    leases.close()
     first, second = Process(url, 1), Process(url, 2)
     second.announced.write(NoticeKind.HA_ALERT, VERDICT)
     with pytest.raises(LeaseLost):

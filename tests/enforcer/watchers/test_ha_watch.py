@@ -18,8 +18,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import Event
 from ovirt_simulator.http.server import Server
 from tests.builders import TOGETHER, cluster, host, snapshot, vm
 from tests.configuration import write_configuration
@@ -27,7 +27,6 @@ from tests.enforcer.service.test_process import Enforcer, running
 from tests.kit.notices import KeepingChannel
 from tests.pages import page_named_in, samples
 from tests.proxy.running import eventually
-from tests.scenarios.stage import START
 
 STATE = snapshot(
     cluster("c1", name="blue", ha_reservation=True, ha_failures=1),
@@ -246,15 +245,15 @@ hold_seconds = 0.05
 """
 
 
-def reported(engine: Engine) -> list[str]:
-    """The severities of our events, the oldest first."""
+def our_events(engine: Engine) -> list[Event]:
+    """The oldest first."""
     events = [event for event in engine.queries.events() if event.origin == "ovirt-placement"]
-    return [event.severity for event in sorted(events, key=lambda event: event.id)]
+    return sorted(events, key=lambda event: event.id)
 
 
-@pytest.fixture
-def engine() -> Engine:
-    return Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
+def reported(engine: Engine) -> list[str]:
+    """The severities of our events."""
+    return [event.severity for event in our_events(engine)]
 
 
 @pytest.fixture
@@ -266,11 +265,6 @@ def enforcer(server: Server, tmp_path: Path) -> Iterator[Enforcer]:
 def is_safe(enforcer: Enforcer, expected: bool) -> None:
     page = page_named_in(enforcer.log)
     eventually(lambda: samples(page).get(("ovirt_placement_enforcer_ha_safe", "blue")) == expected)
-
-
-def descriptions(engine: Engine) -> list[str]:
-    events = [event for event in engine.queries.events() if event.origin == "ovirt-placement"]
-    return [event.description or "" for event in sorted(events, key=lambda event: event.id)]
 
 
 @pytest.mark.system
@@ -286,17 +280,20 @@ def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_reported_once_eac
     engine.hosts.deactivate("h3")
     engine.advance(60)
     eventually(lambda: reported(engine) == ["alert"])
-    (event,) = descriptions(engine)
-    assert "if host h1 failed, no home would be left for 1 VM (6144 MiB): a" in event
-    assert "if host h2 failed, no home would be left for 1 VM (6144 MiB): b" in event
+    (event,) = our_events(engine)
+    for name, left in (("h1", "a"), ("h2", "b")):
+        assert (
+            f"if host {name} failed, no home would be left for 1 VM (6144 MiB): {left}" in event.description
+        )
     engine.hosts.activate("h3")
     engine.advance(60)
     eventually(lambda: reported(engine) == ["alert", "normal"])
 
     group = engine.affinity_groups.add("c1", name="here", hosts_rule=TOGETHER, vms=["a"], hosts=["h1"])
     eventually(lambda: reported(engine) == ["alert", "normal", "alert"])
-    assert "if host h1 failed" in descriptions(engine)[-1]
-    assert "if host h2 failed" not in descriptions(engine)[-1]
+    last = our_events(engine)[-1].description or ""
+    assert "if host h1 failed" in last
+    assert "if host h2 failed" not in last
     engine.affinity_groups.remove(group.id)
     eventually(lambda: reported(engine) == ["alert", "normal"] * 2)
 

@@ -102,12 +102,13 @@ def test_one_clusters_failure_never_ends_anothers(
     assert not bench.keeper.needs_retry
 
 
+def fails(*_: Any) -> None:
+    raise UserError("the store is locked")
+
+
 def test_what_failed_and_is_not_to_be_done_any_more_is_not_tried_again(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fails(*arguments: Any) -> None:
-        raise UserError("the store is locked")
-
     monkeypatch.setattr(bench.store, "begin_runs", fails)
     bench.sees(vm("h1"))
     bench.now = 1.0
@@ -119,9 +120,6 @@ def test_what_failed_and_is_not_to_be_done_any_more_is_not_tried_again(
 def test_a_failure_that_lasts_is_reported_once_and_so_is_its_end(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fails(*arguments: Any) -> None:
-        raise UserError("the store is locked")
-
     caplog.set_level(logging.INFO)
     with monkeypatch.context() as locked:
         locked.setattr(bench.store, "begin_runs", fails)

@@ -1,7 +1,7 @@
 """What begins and ends a run, whatever the keeper missed of it; and when all that a VM had is forgotten."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -75,13 +75,6 @@ def test_to_resume_a_suspended_vm_is_a_start(bench: Bench) -> None:
     assert bench.frozen == {}
     bench.sees(vm("h2", running_since=200.0))
     assert (bench.frozen, bench.copies) == ({"v": SET}, (SAN2,))
-
-
-def test_a_reboot_is_no_start(bench: Bench) -> None:
-    bench.store.begin_runs([Run("v", 100.0, OLD, (SAN1,))])
-    for status in ("reboot_in_progress", "powering_up", "up"):
-        bench.sees(vm("h2", status=status, running_since=100.0))
-    assert (bench.frozen, bench.copies) == ({"v": OLD}, (SAN1,))
 
 
 def test_a_run_that_nobody_saw_end_is_over_when_another_begins_even_if_that_fails(bench: Bench) -> None:
@@ -228,27 +221,26 @@ def test_a_vm_that_comes_back_is_counted_again(known: Bench, tmp_path: Path) -> 
     assert known.copies == (SAN1,)
 
 
-def test_an_engine_that_shows_no_vm_at_all_says_nothing(known: Bench, tmp_path: Path) -> None:
+def restart_and_look(known: Bench) -> None:
+    known.restart()
+    known.sees(OTHER)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        pytest.param(lambda known: known.sees(), id="no VM at all"),
+        pytest.param(restart_and_look, id="several processes"),
+        pytest.param(lambda known: known.keeper.observe_latest(lambda: snapshot(OTHER)), id="not whole"),
+    ],
+)
+def test_readings_that_prove_nothing_forget_no_vm(
+    known: Bench, look: Callable[[Bench], None], tmp_path: Path
+) -> None:
     known.sees(OTHER)
     let_pass(MISSING_SECONDS, tmp_path)
     for _ in range(READINGS + 1):
-        known.sees()
-    assert known.copies == (SAN1,)
-
-
-def test_several_readings_of_one_process_must_agree(known: Bench, tmp_path: Path) -> None:
-    for _ in range(READINGS + 1):
-        known.restart()
-        known.sees(OTHER)
-        let_pass(MISSING_SECONDS, tmp_path)
-    assert known.copies == (SAN1,)
-
-
-def test_only_whole_readings_count(known: Bench, tmp_path: Path) -> None:
-    known.sees(OTHER)
-    let_pass(MISSING_SECONDS, tmp_path)
-    for _ in range(READINGS + 1):
-        known.keeper.observe_latest(lambda: snapshot(OTHER))
+        look(known)
     assert known.copies == (SAN1,)
 
 
