@@ -60,17 +60,33 @@ CROWDED = snapshot(
 )
 
 
-@pytest.mark.system
-def test_a_refusal_that_passes_is_waited_for_where_the_next_best_takes_four_migrations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A third-party filter of the engine refuses the one host that is near."""
-    refused = {"h2"}
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The hosts that a third-party filter of the engine refuses."""
+    hosts = {"h2"}
 
-    def pass_others(_units: Any, _request: Any, _cluster: Any, hosts: tuple[Any, ...]) -> tuple[Any, ...]:
-        return tuple(one for one in hosts if one.id not in refused)
+    def pass_others(_units: Any, _request: Any, _cluster: Any, asked: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(one for one in asked if one.id not in hosts)
 
     monkeypatch.setattr(ExternalUnits, "filter", pass_others)
+    return hosts
+
+
+@pytest.mark.system
+def test_where_the_engine_is_to_choose_the_step_is_done_wherever_the_vm_ends(
+    refused: set[str], tmp_path: Path
+) -> None:
+    settings = {"mode": "enforce", "strategy": "greedy", "target": "engine"}
+    with bench(tmp_path, TOO_CLOSE, settings) as made, made.enforcing() as daemon:
+        made.cycle(daemon, 10)
+        assert made.engine.snapshot().vm_by_id["a"].host == "h3"
+        assert [(intent.target, intent.state) for intent in made.intents()] == [("h3", IntentState.DONE)]
+
+
+@pytest.mark.system
+def test_a_refusal_that_passes_is_waited_for_where_the_next_best_takes_four_migrations(
+    refused: set[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, "ovirt_enforcer")
     settings = {"mode": "enforce", "memory_headroom_percent": 0}
     with bench(tmp_path, CROWDED, settings) as made, made.enforcing() as daemon:
