@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.model import PlacementKey, Snapshot, StickyCopy
+from ovirt_placement.model import Snapshot, StickyCopy
 from ovirt_placement.store.enforcer.intents import Cause, Store
 from ovirt_placement.store.keys import KeyStore, Run
 from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
+from tests.enforcer.actions.bench import STATE as ONE_REPAIR
 from tests.enforcer.launching import ANY, At, EnforcerProcess, simulator
+from tests.enforcer.leaders.test_leaders import HOLDS, migrations_of
+from tests.enforcer.watchers.keeper_bench import KEYS
 from tests.placement.databases import database
 from tests.proxy.running import eventually
 from tests.stored import put_keys
@@ -31,7 +34,6 @@ events_seconds = 3600
 lease_seconds = 0.6
 strategy = "greedy"
 """
-HOLDS = "every rule is satisfied"
 
 
 def is_well(said: list[str]) -> bool:
@@ -76,10 +78,7 @@ class World:
 
     def migrations(self) -> list[str]:
         """What the engine's events say of migrations that began and ended."""
-        with ovirtsdk4.Connection(self.api, "admin@internal", PASSWORD) as connection:
-            events = connection.system_service().events_service().list()
-        found = sorted(events, key=lambda event: int(event.id))
-        return [f"{event.code} {event.vm.name}" for event in found if event.code in (62, 63, 64, 65, 120)]
+        return [f"{event.code} {event.vm.name}" for event in migrations_of(self.api)]
 
     def remembered(self) -> list[str]:
         """What the store knows of migrations that the engine was asked for."""
@@ -145,9 +144,6 @@ EXTENTS = [
 _LASTING = ("after commit", "after POST")
 _UNFINISHED = ("after INSERT", "after UPDATE", "after DELETE", "after CREATE")
 
-ONE_REPAIR = snapshot(
-    host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
-)
 #: Two that stand together and must go elsewhere: one by one the engine would refuse them.
 CLOSURE = snapshot(
     host("h1"),
@@ -192,21 +188,7 @@ def moments(points: list[str], first: int, last: int, extent: Extent) -> list[in
 def remember_earlier_runs(world: World) -> None:
     """Make a store with islands of storage, and with runs that have ended unobserved."""
     store = KeyStore(world.store_url, engine="default")
-    put_keys(
-        store,
-        [
-            PlacementKey(
-                level="node",
-                resource=on,
-                key_class="system",
-                name="SAN",
-                value=island,
-                weight=60.0,
-                sticky=True,
-            )
-            for on, island in (("h1", 1.0), ("h2", 2.0))
-        ],
-    )
+    put_keys(store, KEYS[:2])
     ended = ("over", "gone")
     store.begin_runs(
         [Run(name, 1.0, (("Old", 1.0),), (StickyCopy(name, "SAN", 1.0, 60.0),)) for name in ended]
@@ -221,7 +203,7 @@ def remember_earlier_runs(world: World) -> None:
     [
         pytest.param(ONE_REPAIR, id="one migration", marks=pytest.mark.nightly),
         pytest.param(TWO_REPAIRS, id="two at once"),
-        pytest.param(CLOSURE, id="a closure", marks=pytest.mark.system),
+        pytest.param(CLOSURE, id="a closure"),
     ],
 )
 def test_killed_at_any_point_the_cluster_ends_the_same(

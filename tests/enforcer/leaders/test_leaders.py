@@ -7,19 +7,20 @@ counted by the simulated engine.
 import signal
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import ovirtsdk4
 import pytest
+from ovirtsdk4 import types
 
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.keys import KeyStore
-from tests.builders import TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD, write_configuration
+from tests.enforcer.actions.bench import STATE
 from tests.enforcer.launching import At, EnforcerProcess, simulator
 from tests.examples import some
 from tests.placement.databases import postgresql
@@ -28,9 +29,6 @@ from tests.proxy.running import eventually
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
 
-STATE = snapshot(
-    host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2", migratable=False), group("pair", TOGETHER, "a b")
-)
 SETTINGS = """\
 [enforcer]
 mode = "enforce"
@@ -47,6 +45,18 @@ LEADS, WATCHES, OVER = "the leader from now on", "not the leader", "no longer th
 _REFUSED = 65
 #: This many parts are tested side by side.
 PARTS = 4
+
+
+def events_of(api: str) -> list[types.Event]:
+    """The engine's events, the oldest first."""
+    with ovirtsdk4.Connection(api, "admin@internal", PASSWORD) as connection:
+        found = connection.system_service().events_service().list()
+    return sorted(found, key=lambda event: int(event.id))
+
+
+def migrations_of(api: str) -> list[types.Event]:
+    """The events of migrations that began and ended."""
+    return [event for event in events_of(api) if event.code in (62, 63, 64, 65, 120)]
 
 
 class Point(NamedTuple):
@@ -94,41 +104,29 @@ class World:
 
     def migrations(self) -> list[tuple[int, str]]:
         """What the engine's events say of migrations that began and ended, with the correlation id."""
-        with ovirtsdk4.Connection(self._api, "admin@internal", PASSWORD) as connection:
-            events = connection.system_service().events_service().list()
-        found = sorted(events, key=lambda event: int(event.id))
-        return [(event.code, event.correlation_id) for event in found if event.code in (62, 63, 64, 65, 120)]
+        return [(event.code, event.correlation_id) for event in migrations_of(self._api)]
 
-    def parts(self) -> Any:
-        return [
-            part(self.store_url, engine="default", patience_seconds=30)
-            for part in (Store, HistoryStore, KeyStore, LeaseStore)
-        ]
+    @contextmanager
+    def parts(self) -> Iterator[Any]:
+        """Those of the store: intents, history, keys and leases."""
+        with ExitStack() as stack:
+            parts = (
+                part(self.store_url, engine="default", patience_seconds=30)
+                for part in (Store, HistoryStore, KeyStore, LeaseStore)
+            )
+            yield [stack.enter_context(closing(part)) for part in parts]
 
     def settled(self) -> bool:
         """Whether the end of every migration is known, and what it has brought."""
-        store, history, keys, leases = self.parts()
-        try:
-            ended = [
-                intent for intent in store.history(within_seconds=600) if intent.state is IntentState.DONE
-            ]
-            return bool(ended) and not store.open_intents() and not history.ended_steps()
-        finally:
-            for part in (store, history, keys, leases):
-                part.close()
-
-    def lease_is_over(self) -> bool:
-        return self.leader() is None
+        with self.parts() as (store, history, *_):
+            done = any(one.state is IntentState.DONE for one in store.history(within_seconds=600))
+            return done and not store.open_intents() and not history.ended_steps()
 
     def leader(self) -> str | None:
         """Who holds a lease that has not expired."""
-        *_, leases = parts = self.parts()
-        try:
+        with self.parts() as (*_, leases):
             lease = leases.read()
             return None if lease is None or lease.left_seconds <= 0 else lease.owner
-        finally:
-            for part in parts:
-                part.close()
 
     def judge(self, reported: str) -> None:
         """One migration took place, the store has its record, and so have plan and keeper."""
@@ -136,19 +134,18 @@ class World:
         assert [code for code, _ in found] == [62, 63], f"{found}\n{reported}"
         mine = found[0][1]
         assert found[1][1] == mine
-        store, history, keys, _ = parts = self.parts()
-        every = store.history(within_seconds=600)
-        (done,) = (intent for intent in every if intent.state is IntentState.DONE)
-        assert (done.vm, done.source, done.target, done.correlation_id) == ("a", "h1", "h2", mine), reported
-        for other in every:
-            assert other.id == done.id or other.cause is not None, f"{other}\n{reported}"
-        plan = next(plan for plan in history.plans_named(done.plan or "none"))
-        outcome = next(one.outcome for one in plan.migrations if one.correlation_id == mine)
-        assert outcome is not None, reported
-        assert outcome.gain == 1, reported
-        assert set(keys.runs()) == {"a", "b"}, reported
-        for part in parts:
-            part.close()
+        with self.parts() as (store, history, keys, _):
+            every = store.history(within_seconds=600)
+            (done,) = (intent for intent in every if intent.state is IntentState.DONE)
+            migrated = (done.vm, done.source, done.target, done.correlation_id)
+            assert migrated == ("a", "h1", "h2", mine), reported
+            for other in every:
+                assert other.id == done.id or other.cause is not None, f"{other}\n{reported}"
+            plan = next(plan for plan in history.plans_named(done.plan or "none"))
+            outcome = next(one.outcome for one in plan.migrations if one.correlation_id == mine)
+            assert outcome is not None, reported
+            assert outcome.gain == 1, reported
+            assert set(keys.runs()) == {"a", "b"}, reported
 
 
 @contextmanager
@@ -177,7 +174,7 @@ def stop_and_wake(world: World, point: Point) -> str:
             if point.within_a_transaction and "sqlite" in world.store_url:
                 # Nobody else can write, not even take the lease.
                 eventually(lambda: WATCHES in second.said or "cannot be looked at" in second.said)
-                eventually(world.lease_is_over)
+                eventually(lambda: world.leader() is None)
             else:
                 eventually(lambda: HOLDS in second.said and world.settled())
             first.wake()

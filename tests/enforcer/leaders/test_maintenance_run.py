@@ -6,7 +6,6 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
-import ovirtsdk4
 import pytest
 
 from ovirt_placement.store.enforcer.maintenance import (
@@ -16,9 +15,9 @@ from ovirt_placement.store.enforcer.maintenance import (
     Work,
 )
 from tests.builders import CLUSTER, host, snapshot, vm
-from tests.configuration import PASSWORD, write_configuration
+from tests.configuration import write_configuration
 from tests.enforcer.launching import NEVER, At, EnforcerProcess, simulator
-from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, store_of
+from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, events_of, store_of
 from tests.proxy.running import eventually
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
@@ -73,7 +72,7 @@ def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str
         assert (ended().state, ended().message) == ("done", "2 done"), second.said
         assert not any(one.draining for one in ended().hosts)
         second.end()
-        codes = _codes(api)
+        codes = Counter((one.host.name, one.code) for one in events_of(api) if one.host is not None)
     for name in HOSTS:
         assert (codes[name, _DEACTIVATED], codes[name, _ACTIVATED]) == (1, 1), codes
 
@@ -115,9 +114,3 @@ def test_the_command_of_one_that_was_stopped_ends_before_another_leads(tmp_path:
         assert "ended" in found.message, found
         for one in (first, second):
             one.end()
-
-
-def _codes(api: str) -> Counter[tuple[str, int]]:
-    with ovirtsdk4.Connection(api, "admin@internal", PASSWORD) as connection:
-        events = connection.system_service().events_service().list()
-    return Counter((event.host.name, event.code) for event in events if event.host is not None)
