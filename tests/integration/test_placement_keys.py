@@ -10,7 +10,7 @@ from typing import Any
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
+from ovirt_placement.model import Nic, PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running
@@ -59,6 +59,7 @@ def state() -> Snapshot:
         *cluster("load", 2, busy | {"host": "load-h1"}, {}, {}, cpu_percent=95),
         *cluster("calm", 2, busy | {"host": "calm-h1"}, {}, {}, parameters=AVERAGE, **idle_just_now),
         *cluster("best", 4, {"host": "best-h1", "status": "up"}),
+        *cluster("device", 3, {"nics": (Nic(id="n10", name="nic10"), Nic(id="n9", name="nic9"))}),
         *cluster("typo", 1, {"custom_properties": {"placement_keys": TYPO}}, {}),
     )
 
@@ -101,6 +102,9 @@ KEYS = (
     # The newest host.
     *on_hosts("best", "GEN", 0, 0.5, 1, 0.5),
     wanted("cluster", "best", "GEN", 1, 80),
+    # What hangs on a VM, which stands for the first of its NICs.
+    *on_hosts("device", "NIC", 0, 1, 0),
+    wanted("nic", "n9", "NIC", 1, 80),
 )
 
 
@@ -184,6 +188,10 @@ def test_a_migration_goes_to_the_best_host_and_leaves_the_record(engine: KeyWorl
     since = engine.store.runs()["best-a"]
     assert engine.world.migrate("best-a") == "best-h3"
     assert engine.store.runs()["best-a"] == since
+
+
+def test_a_key_on_what_hangs_on_a_vm_leads_to_its_host(engine: KeyWorld) -> None:
+    assert engine.start("device-a") == "device-h2"
 
 
 def test_a_bad_property_is_reported_once_ignored_and_no_obstacle_to_a_start(engine: KeyWorld) -> None:

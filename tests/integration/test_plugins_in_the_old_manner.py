@@ -1,6 +1,5 @@
 """Our plugins as ovirt-scheduler-proxy runs them, one process a call, reading the engine themselves."""
 
-import ast
 import os
 import subprocess
 import sys
@@ -13,8 +12,8 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.enforcer.launching import simulator
-from tests.plugins.proxy_process import PLUGINS
-from tests.plugins.published import WITHOUT_PAST
+from tests.paths import PLUGINS
+from tests.plugins.published import WITHOUT_PAST, answered_alone, run_alone
 from tests.stored import put_keys
 
 pytestmark = pytest.mark.system
@@ -78,49 +77,44 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
         }
 
 
-def run(environment: dict[str, str], call: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", call],
-        cwd=PLUGINS,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+TIE = {"placement_tie": "engine"}
 
 
 @pytest.mark.parametrize(
-    ("call", "answer"),
+    ("unit", "vm_id", "args", "answer"),
     [
-        (f"import affinity; affinity.AffinityFilter().do_filter({HOSTS}, 'new', {{}})", ["h2"]),
-        (
-            f"import affinity; affinity.SoftAffinityWeight().do_score({HOSTS}, 'new', {{}})",
-            [("h1", 1), ("h2", 0), ("h3", 2)],
-        ),
-        (f"import host_affinity; host_affinity.HostAffinityFilter().do_filter({HOSTS}, 'new', {{}})", HOSTS),
-        (
-            f"import host_affinity; host_affinity.HostAffinityWeight().do_score({HOSTS}, 'new', {{}})",
-            [("h1", 0), ("h2", 1), ("h3", 1)],
-        ),
-        (
-            f"import ha_reservation; ha_reservation.HaReservationWeight().do_score({HOSTS}, 'new', {{}})",
-            [("h1", 1), ("h2", 1), ("h3", 0)],
-        ),
-        (f"import ha_reservation; ha_reservation.HaReservationBalance().do_balance({HOSTS}, {{}})", ("", [])),
+        ("affinity.AffinityFilter", "new", {}, ["h2"]),
+        ("affinity.SoftAffinityWeight", "new", {}, [("h1", 1), ("h2", 0), ("h3", 2)]),
+        ("host_affinity.HostAffinityFilter", "new", {}, HOSTS),
+        ("host_affinity.HostAffinityWeight", "new", {}, [("h1", 0), ("h2", 1), ("h3", 1)]),
+        ("ha_reservation.HaReservationWeight", "new", {}, [("h1", 1), ("h2", 1), ("h3", 0)]),
+        # Keys and rules are those of the store and of the engine's VMs.
+        ("placement_keys.PlacementKeyFilter", "new", {}, HOSTS),
+        # Nothing stands for no host: proxies that took that for no answer are older than Python 3.
+        ("placement_keys.PlacementKeyFilter", "nowhere", None, []),
+        ("placement_keys.PlacementKeyWeight", "new", TIE, [("h1", 1), ("h2", 0), ("h3", 2)]),
+        ("placement_keys.PlacementKeyWeight", "nowhere", TIE, [("h1", 0), ("h2", 0), ("h3", 0)]),
+        ("placement_rules.PlacementRuleFilter", "nowhere", {}, ["h1", "h2"]),
+        ("placement_rules.PlacementRuleWeight", "nowhere", {}, [("h1", 0), ("h2", 1), ("h3", 2)]),
     ],
 )
 def test_unit_prints_its_answer_and_nothing_else(
-    environment: dict[str, str], call: str, answer: object
+    environment: dict[str, str], unit: str, vm_id: str, args: dict[str, str] | None, answer: object
 ) -> None:
-    ended = run(environment, call)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ast.literal_eval(ended.stdout) == answer
+    method = "do_filter" if unit.endswith("Filter") else "do_score"
+    assert answered_alone(f"{unit}().{method}({HOSTS}, {vm_id!r}, {args})", environment) == answer
+
+
+def test_balance_that_moves_nothing_prints_two_empty_fields(environment: dict[str, str]) -> None:
+    call = f"ha_reservation.HaReservationBalance().do_balance({HOSTS}, {{}})"
+    assert answered_alone(call, environment) == ("", [])
 
 
 def test_a_unit_loads_neither_rules_nor_what_takes_long() -> None:
     """The old proxy starts a Python for each call: what is loaded is most of what that costs."""
-    loaded = "import sys; import affinity, ha_reservation; print(*sys.modules)"
-    modules = set(run({**os.environ}, loaded).stdout.split())
+    code = "import sys; import affinity, ha_reservation; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], cwd=PLUGINS, capture_output=True, check=True)
+    modules = set(loaded.stdout.decode().split())
     assert "ovirt_placement.units" in modules
     assert not modules & {
         "msgspec",
@@ -128,58 +122,20 @@ def test_a_unit_loads_neither_rules_nor_what_takes_long() -> None:
         "ovirt_placement.config",
         "ovirt_placement.inventory.publication",
     }
-    assert not any(
-        module.startswith(("ovirt_placement.rules", "ovirt_placement.model")) for module in modules
-    )
+    assert not [one for one in modules if one.startswith(("ovirt_placement.rules", "ovirt_placement.model"))]
 
 
 @pytest.mark.parametrize(
-    ("method", "vm_id", "args", "answer"),
+    ("vm_id", "more", "said"),
     [
-        ("Filter().do_filter", "new", {}, HOSTS),
-        # Nothing stands for no host: proxies that took that for no answer are older than Python 3.
-        ("Filter().do_filter", "nowhere", None, []),
-        ("Weight().do_score", "new", {"placement_tie": "engine"}, [("h1", 1), ("h2", 0), ("h3", 2)]),
-        ("Weight().do_score", "nowhere", {"placement_tie": "engine"}, [("h1", 0), ("h2", 0), ("h3", 0)]),
+        ("v9", {}, "Undecided: the engine lists no VM v9"),
+        ("new", {"OVIRT_URL": "http://127.0.0.1:1/ovirt-engine/api"}, "http://127.0.0.1:1: "),
     ],
+    ids=["a VM that it does not list", "an engine that is away"],
 )
-def test_keys_are_those_of_the_store_and_of_the_engines_vms(
-    environment: dict[str, str], method: str, vm_id: str, args: dict[str, str] | None, answer: object
+def test_what_the_engine_does_not_answer_is_said_in_one_sentence(
+    environment: dict[str, str], vm_id: str, more: dict[str, str], said: str
 ) -> None:
-    ended = run(
-        environment, f"import placement_keys; placement_keys.PlacementKey{method}({HOSTS}, '{vm_id}', {args})"
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ast.literal_eval(ended.stdout) == answer
-
-
-@pytest.mark.parametrize(
-    ("method", "answer"),
-    [
-        ("Filter().do_filter", ["h1", "h2"]),
-        ("Weight().do_score", [("h1", 0), ("h2", 1), ("h3", 2)]),
-    ],
-)
-def test_placement_rules_are_those_of_the_store(
-    environment: dict[str, str], method: str, answer: object
-) -> None:
-    ended = run(
-        environment,
-        f"import placement_rules; placement_rules.PlacementRule{method}({HOSTS}, 'nowhere', {{}})",
-    )
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert ast.literal_eval(ended.stdout) == answer
-
-
-def test_vm_that_the_engine_does_not_list_is_said_in_one_sentence(environment: dict[str, str]) -> None:
-    ended = run(environment, "import affinity; affinity.AffinityFilter().do_filter(['h1'], 'v9', {})")
-    assert ended.returncode != 0
-    assert ended.stdout == ""
-    assert "Undecided: the engine lists no VM v9" in ended.stderr.splitlines()[-1]
-
-
-def test_engine_that_is_away_is_said_in_one_sentence(environment: dict[str, str]) -> None:
-    away = {**environment, "OVIRT_URL": "http://127.0.0.1:1/ovirt-engine/api"}
-    ended = run(away, "import affinity; affinity.AffinityFilter().do_filter(['h1'], 'new', {})")
-    assert ended.stdout == ""
-    assert "http://127.0.0.1:1: " in ended.stderr.splitlines()[-1]
+    ended = run_alone(f"affinity.AffinityFilter().do_filter(['h1'], '{vm_id}', {{}})", environment | more)
+    assert (ended.returncode != 0, ended.stdout) == (True, "")
+    assert said in ended.stderr.splitlines()[-1]

@@ -1,9 +1,6 @@
 """Placement keys count for starts when both the engine and the store are gone, in either manner."""
 
-import ast
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +20,8 @@ from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.launching import simulator
 from tests.placement.inventory.running import ended, running
-from tests.plugins.proxy_process import PLUGINS, running_proxy
+from tests.plugins.proxy_process import running_proxy
+from tests.plugins.published import answered_alone
 from tests.stored import put_keys
 
 HOSTS = ["h1", "h2", "h3", "h4"]
@@ -78,20 +76,6 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     assert not (tmp_path / "store.db").exists()  # nobody has made it again
 
 
-def _alone(call: str, environment: dict[str, str]) -> Any:
-    """Call a unit as the old proxy does, in a process of its own."""
-    ended = subprocess.run(
-        [sys.executable, "-c", f"import placement_keys; placement_keys.PlacementKey{call}"],
-        cwd=PLUGINS,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ended.stderr == ""
-    return ast.literal_eval(ended.stdout)
-
-
 @pytest.mark.system
 def test_new_processes_decide_by_the_keys_that_were_saved(environment: dict[str, str]) -> None:
     with running_proxy(environment) as proxy:
@@ -99,5 +83,6 @@ def test_new_processes_decide_by_the_keys_that_were_saved(environment: dict[str,
         assert (filtered["result_code"], filtered["result"]) == (0, ACCEPTED)
         weighed: Any = proxy.runCostFunctions([("PlacementKeyWeight", 1)], HOSTS, "new", FIXED)
         assert {found: rank for found, rank, _ in weighed["result"]} == RANKS
-    assert _alone(f"Filter().do_filter({HOSTS}, 'new', {{}})", environment) == ACCEPTED
-    assert dict(_alone(f"Weight().do_score({HOSTS}, 'new', {FIXED})", environment)) == RANKS
+    unit = "placement_keys.PlacementKey"
+    assert answered_alone(f"{unit}Filter().do_filter({HOSTS}, 'new', {{}})", environment) == ACCEPTED
+    assert dict(answered_alone(f"{unit}Weight().do_score({HOSTS}, 'new', {FIXED})", environment)) == RANKS

@@ -1,6 +1,5 @@
 """A simulated engine in a process of its own, our parts besides it, and words to speak to it and to wait."""
 
-import json
 import shlex
 import signal
 import time
@@ -123,10 +122,6 @@ class World:
         self._vms.vm_service(vm).stop()
         self.until(lambda: self.is_down(vm), f"{vm} to be down")
 
-    def suspend(self, vm: str) -> None:
-        self._vms.vm_service(vm).suspend()
-        self.until(lambda: self.status(vm) == "suspended", f"{vm} to be suspended")
-
     def migrate(self, vm: str, host: str | None = None) -> str:
         """Migrate a VM, to where the engine chooses if to no host, and return where it went."""
         source = self.host_of(vm)
@@ -142,11 +137,8 @@ class World:
 
     def fail(self, host: str) -> None:
         """Let a host crash."""
-        self._control(f"hosts/{host}/fail", b"")
-
-    def delay(self, path: str, seconds: float) -> None:
-        """Let the next request whose path fits wait for its answer."""
-        self._control("disturbances", json.dumps({"path": path, "delay_seconds": seconds}).encode())
+        with urlopen(Request(f"{self._url}/simulator/hosts/{host}/fail", b"", method="POST"), timeout=30):
+            pass
 
     def status(self, vm: str) -> str:
         return str(self._vms.vm_service(vm).get().status.value)
@@ -190,10 +182,6 @@ class World:
 
     def until(self, holds: Callable[[], bool], what: str) -> None:
         eventually(holds, PATIENCE_SECONDS, what)
-
-    def _control(self, path: str, body: bytes) -> None:
-        with urlopen(Request(f"{self._url}/simulator/{path}", body, method="POST"), timeout=30):
-            pass
 
     def _run(self, name: str, command: str) -> str:
         return self._processes.start(name, shlex.split(command))

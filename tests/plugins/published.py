@@ -1,9 +1,12 @@
 """Serves snapshots as the inventory does, for units that run in processes of their own."""
 
+import ast
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ovirt_placement.inventory import publication
 from ovirt_placement.inventory.publication import Moments
@@ -55,13 +58,21 @@ class Publisher:
         moments = Moments(now - seconds_ago, store_asked_at=now, keys_at=keys_at)
         self._served.publish(snapshot, moments, same_story=same_story)
 
-    def run_alone(self, call: str) -> subprocess.CompletedProcess[str]:
-        """Run `MODULE.CLASS().METHOD(...)` of a unit in a process of its own, as the old proxy does."""
-        return subprocess.run(
-            [sys.executable, "-c", f"import {call.partition('.')[0]}; {call}"],
-            cwd=PLUGINS,
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+
+def run_alone(call: str, environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run `MODULE.CLASS().METHOD(...)` of a unit in a process of its own, as the old proxy does."""
+    return subprocess.run(
+        [sys.executable, "-c", f"import {call.partition('.')[0]}; {call}"],
+        cwd=PLUGINS,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def answered_alone(call: str, environment: Mapping[str, str]) -> Any:
+    """The answer of a unit that is run so, which prints it and nothing else."""
+    ended = run_alone(call, environment)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    return ast.literal_eval(ended.stdout)

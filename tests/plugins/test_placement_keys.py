@@ -1,9 +1,7 @@
 """The units for placement keys as both proxies run them: warm workers, and a new process for each call."""
 
-import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from xmlrpc.client import ServerProxy
 
@@ -13,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.plugins.proxy_process import running_proxy
-from tests.plugins.published import Publisher
+from tests.plugins.published import Publisher, answered_alone
 
 HOSTS = ["h1", "h2", "h3", "h4", "h5"]
 Args = dict[str, str]
@@ -49,7 +47,7 @@ def world() -> Snapshot:
 
 
 class Units:
-    """The units in a proxy and in processes of their own, over one published snapshot and one store."""
+    """The units in a proxy, over one published snapshot."""
 
     def __init__(self, publisher: Publisher, proxy: ServerProxy) -> None:
         self.publisher = publisher
@@ -64,12 +62,6 @@ class Units:
         reply: Any = self.proxy.runCostFunctions([("PlacementKeyWeight", 1)], hosts, vm_id, args)
         assert reply["result_code"] == 0, reply
         return {found: rank for found, rank, _ in reply["result"]}
-
-    def alone(self, call: str) -> Any:
-        """Call a unit as the old proxy does."""
-        ended = self.publisher.run_alone(f"placement_keys.PlacementKey{call}")
-        assert ended.stderr == ""
-        return ast.literal_eval(ended.stdout)
 
 
 @pytest.fixture(scope="module")
@@ -119,26 +111,15 @@ def test_a_tie_is_drawn_unless_the_engine_shall_decide(units: Units) -> None:
 
 
 def test_a_process_a_call_answers_as_warm_workers_do(units: Units) -> None:
-    assert units.alone(f"Filter().do_filter({HOSTS}, 'new', {{}})") == units.accepted("new")
-    assert dict(units.alone(f"Weight().do_score({HOSTS}, 'new', {FIXED})")) == units.ranks("new", args=FIXED)
+    call, environment = "placement_keys.PlacementKey", units.publisher.environment
+    filtered = answered_alone(f"{call}Filter().do_filter({HOSTS}, 'new', {{}})", environment)
+    weighed = answered_alone(f"{call}Weight().do_score({HOSTS}, 'new', {FIXED})", environment)
+    assert (filtered, dict(weighed)) == (units.accepted("new"), units.ranks("new", args=FIXED))
 
 
 def test_parameters_that_cannot_be_together_are_the_defaults(units: Units) -> None:
     assert units.accepted("new", args={"placement_initial": "-20"}) == units.accepted("new")
     assert units.ranks("new", args={"placement_initial": "-20"} | FIXED) == units.ranks("new", args=FIXED)
-
-
-@pytest.mark.system
-def test_published_keys_count_whatever_became_of_the_store(tmp_path: Path) -> None:
-    publisher = Publisher(tmp_path)
-    frozen = tuple(FrozenKeys(name, keys) for name, keys in FROZEN.items())
-    publisher.publish(replace(world(), placement_keys=KEYS, frozen_keys=frozen))
-    (tmp_path / "store.db").write_text("no database" * 100)
-    with running_proxy(publisher.environment) as proxy:
-        units = Units(publisher, proxy)
-        alone = dict(units.alone(f"Weight().do_score({HOSTS}, 'new', {FIXED})"))
-        assert alone == units.ranks("new", args=FIXED) == {"h2": 0, "h1": 1, "h3": 2, "h5": 3, "h4": 4}
-        assert units.alone(f"Filter().do_filter({HOSTS}, 'new', {{}})") == ["h1", "h2", "h3", "h5"]
 
 
 @pytest.mark.parametrize(

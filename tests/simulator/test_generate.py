@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import AffinityGroup, Snapshot, state_file
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.generate import Sizes, generate
-from tests.engine_memory import taken_mb
+from tests.builders import needed_mb
 from tests.examples import examples
 from tests.simulator.core.engines import START
 
@@ -45,7 +45,7 @@ def test_what_is_drawn_is_a_state_file(seed: int, hosts: int, vms: int, groups: 
     assert state_file.loads(state_file.dumps(drawn)) == drawn
     assert (len(drawn.hosts), len(drawn.vms)) == (hosts * clusters, vms)
     for host in drawn.hosts:
-        taken = sum(taken_mb(vm) for vm in drawn.vms if vm.host == host.id)
+        taken = sum(needed_mb(vm) for vm in drawn.vms if vm.host == host.id)
         assert host.free_mb == host.memory_mb - taken >= 0
     for group in drawn.affinity_groups:
         members = {vm.cluster for vm in drawn.vms if vm.id in drawn.group_vms[group.id]}

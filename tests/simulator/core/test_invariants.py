@@ -10,8 +10,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from ovirt_simulator.core.backend import MigrationFault, Settings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.messages import Rejected
-from tests.builders import APART, TOGETHER, group, host, vm
-from tests.engine_memory import taken_mb
+from tests.builders import APART, TOGETHER, group, host, needed_mb, vm
 from tests.examples import examples
 from tests.simulator.core import engines
 
@@ -82,7 +81,7 @@ class Administration(RuleBasedStateMachine):
     def memory_is_taken_by_those_who_are_there_or_on_their_way(self) -> None:
         for known in self.engine.queries.state.hosts.values():
             taken = sum(
-                taken_mb(v)
+                needed_mb(v)
                 for v in self.engine.queries.state.vms.values()
                 if known.id in (v.host, v.migrating_to)
             )

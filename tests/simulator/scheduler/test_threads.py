@@ -11,8 +11,7 @@ from ovirt_placement.model import SchedulingPolicy
 from ovirt_simulator.core.backend import Action, Settings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.messages import Rejected
-from tests.builders import APART, TOGETHER, cluster, group, host, vm
-from tests.engine_memory import taken_mb
+from tests.builders import APART, TOGETHER, cluster, group, host, needed_mb, vm
 from tests.simulator.core import engines
 from tests.simulator.scheduler.proxy import Proxy, reply
 
@@ -77,7 +76,7 @@ def test_clients_and_the_clock_do_not_spoil_each_other(proxy: Proxy) -> None:
     assert sum(call[0] == "runFilters" for call in proxy.calls) > 10
     for known in engine.queries.state.hosts.values():
         vms = [v for v in tuple(engine.queries.state.vms.values()) if known.id in (v.host, v.migrating_to)]
-        assert known.free_mb == FREE - sum(map(taken_mb, vms)) >= 0
+        assert known.free_mb == FREE - sum(map(needed_mb, vms)) >= 0
     assert {v.status for v in tuple(engine.queries.state.vms.values())} <= {"up", "down", "suspended"}
 
 
