@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from itertools import combinations, product
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -11,7 +12,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.failover.measures import SEARCH_BUDGET, Arithmetic
-from ovirt_placement.rules.failover.outcomes import Loss, Proven, Survival
+from ovirt_placement.rules.failover.outcomes import Loss, Survival
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
@@ -20,65 +21,58 @@ HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d", "e")
 
 
-def of(*parts: build.Part, failures: int = 1) -> Proven:
-    return by_engine(snapshot(*parts), CLUSTER, failures)
-
-
 def big(vm_id: str, on: str, memory: int = 4096, **fields: object) -> build.Part:
     return vm(vm_id, on, ha=True, memory_mb=memory, guaranteed_mb=memory, **fields)
 
 
 def test_loss_names_the_vms_that_have_no_home() -> None:
-    found = of(host("h1"), host("h2", free_mb=5000), big("a", "h1"), big("b", "h1"))
-    assert found.safe is False
-    assert [loss.hosts for loss in found.losses] == [("h1",)]
-    assert len(found.losses[0].unplaced) == 1
+    state = snapshot(host("h1"), host("h2", free_mb=5000), big("a", "h1"), big("b", "h1"))
+    (loss,) = by_engine(state, CLUSTER, 1).losses
+    assert (loss.hosts, len(loss.unplaced)) == (("h1",), 1)
 
 
-def test_no_false_alarm_where_first_fit_gives_up() -> None:
-    """Only 6 + 3 on one host and 4 + 4 on the other fit: taking the largest first goes astray."""
-    sizes = {"a": 6000, "b": 4000, "c": 4000, "d": 3000, "e": 3000}
-    vms = [big(name, "h1", size) for name, size in sizes.items()]
-    found = of(host("h1"), host("h2", free_mb=11000), host("h3", free_mb=9000), *vms)
-    assert found.safe is True
+TWO, THREE = (host("h1"), host("h2")), (host("h1"), host("h2"), host("h3"))
+A, B = big("a", "h1"), big("b", "h1")
+SMALL = [big(f"v{number}", "h1", 1, vcpus=1, usage_cpu_percent=0.5) for number in range(30)]
+HALF = vm("a", "h1", ha=True, memory_mb=1001, guaranteed_mb=1, usage_mem_percent=50)
+LEAVING = vm("peer", "h1", status="migrating", migrating_to="h2")
+#: Only 6 + 3 on one host and 4 + 4 on the other fit: taking the largest first goes astray.
+ODD = [big(name, "h1", size) for name, size in zip(VMS, (6000, 4000, 4000, 3000, 3000), strict=True)]
 
 
-def test_half_a_mib_is_rounded_up_as_in_the_engine() -> None:
-    half = vm("a", "h1", ha=True, memory_mb=1001, guaranteed_mb=1, usage_mem_percent=50)
-    assert of(host("h1"), host("h2", free_mb=500), half).safe is False
-    assert of(host("h1"), host("h2", free_mb=501), half).safe is True
-
-
-def test_many_small_cpu_loads_add_up() -> None:
-    small = [big(f"v{number}", "h1", 1, vcpus=1, usage_cpu_percent=0.5) for number in range(30)]
-    assert of(host("h1"), host("h2", cores=1, cpu_percent=90), *small).safe is False
-    assert of(host("h1"), host("h2", cores=1, cpu_percent=85), *small).safe is True
-
-
-def test_hard_groups_and_pinning_count() -> None:
-    two = (host("h1"), host("h2"))
-    apart = group("g", APART, "a foe")
-    assert of(*two, big("a", "h1"), vm("foe", "h2"), apart).safe is False
-    assert of(*two, big("a", "h1", migratable=False, pinned_hosts=("h1",))).safe is False
-    assert of(*two, big("a", "h1"), group("g", vms="a", hosts_rule=APART, hosts="h2")).safe is False
-    both = group("g", APART, "a b")
-    assert of(*two, host("h3"), big("a", "h1"), big("b", "h1"), both).safe is True
-    assert of(*two, big("a", "h1"), big("b", "h1"), both).safe is False
-
-
-def test_cluster_without_a_second_host_protects_nothing_or_fails() -> None:
-    assert of(host("h1"), vm("a", "h1")).safe is True
-    assert [loss.hosts for loss in of(host("h1"), big("a", "h1")).losses] == [("h1",)]
-    assert of(host("h1", status="maintenance"), big("a", "h1")).safe is True
-
-
-def test_peer_that_was_leaving_the_failed_host_is_gone_with_it() -> None:
-    """It neither draws to its target nor keeps off it."""
-    leaving = vm("peer", "h1", status="migrating", migrating_to="h2")
-    hosts = (host("h1"), host("h2"), host("h3", free_mb=0))
-    assert of(*hosts, big("a", "h1"), leaving, group("g", APART, "a peer")).safe is True
-    full = (host("h1"), host("h2", free_mb=0), host("h3"))
-    assert of(*full, big("a", "h1"), leaving, group("g", TOGETHER, "a peer")).safe is True
+@pytest.mark.parametrize(
+    ("parts", "safe"),
+    [
+        pytest.param(
+            (host("h1"), host("h2", free_mb=11000), host("h3", free_mb=9000), *ODD),
+            True,
+            id="no false alarm where first fit gives up",
+        ),
+        pytest.param((host("h1"), host("h2", free_mb=500), HALF), False, id="half a MiB is rounded up"),
+        pytest.param((host("h1"), host("h2", free_mb=501), HALF), True, id="as in the engine"),
+        pytest.param((host("h1"), host("h2", cores=1, cpu_percent=90), *SMALL), False, id="loads add up"),
+        pytest.param((host("h1"), host("h2", cores=1, cpu_percent=85), *SMALL), True, id="and fit"),
+        pytest.param((*TWO, big("a", "h1", migratable=False, pinned_hosts=("h1",))), False, id="pinned"),
+        pytest.param((*TWO, A, group("g", vms="a", hosts_rule=APART, hosts="h2")), False, id="off hosts"),
+        pytest.param((*THREE, A, B, group("g", APART, "a b")), True, id="apart on two hosts that are left"),
+        pytest.param((*TWO, A, B, group("g", APART, "a b")), False, id="apart on one that is left"),
+        pytest.param((host("h1"), vm("a", "h1")), True, id="one host protects nothing"),
+        pytest.param((host("h1"), A), False, id="one host protects nobody"),
+        pytest.param((host("h1", status="maintenance"), A), True, id="what is not up cannot fail"),
+        pytest.param(
+            (*TWO, host("h3", free_mb=0), A, LEAVING, group("g", APART, "a peer")),
+            True,
+            id="a peer that was leaving keeps off no target",
+        ),
+        pytest.param(
+            (host("h1"), host("h2", free_mb=0), host("h3"), A, LEAVING, group("g", TOGETHER, "a peer")),
+            True,
+            id="a peer that was leaving draws to no target",
+        ),
+    ],
+)
+def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool) -> None:
+    assert by_engine(snapshot(*parts), CLUSTER, 1).safe is safe
 
 
 @st.composite

@@ -16,11 +16,12 @@ from ovirt_placement.rules import rule_list
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Request, Verdict
 from ovirt_placement.rules.failover.check import HaCheck, by_engine, check
-from ovirt_placement.rules.failover.outcomes import Outside, Proven, Survival, Unknown
+from ovirt_placement.rules.failover.outcomes import Outside, Survival, Unknown
 from tests import builders as build
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, pending, snapshot, vm
 from tests.examples import examples
 from tests.placement.rules.failover.restarting import passes, survives
+from tests.placement.rules.placement_keys.nodes import key, node_key
 
 KEYED = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
 THREE = (host("h1"), host("h2"), host("h3"))
@@ -39,94 +40,111 @@ def of(*parts: build.Part, failures: int | None = None, keys: tuple[PlacementKey
     return check(replace(snapshot(*parts), placement_keys=keys), CLUSTER, failures)
 
 
-def softer(*parts: build.Part, failures: int = 1) -> Proven:
-    return by_engine(snapshot(*parts), CLUSTER, failures)
-
-
 def ha(name: str, on: str | None, memory: int = 4096, **fields: Any) -> build.Part:
     return vm(name, on, ha=True, needs_mb=memory, **fields)
 
 
-def key(level: str, resource: str, name: str, value: float, weight: float | None = None) -> PlacementKey:
-    return PlacementKey(
-        level=level, resource=resource, key_class="system", name=name, value=value, weight=weight
-    )
+A, B = ha("a", "h1"), ha("b", "h1")
+LARGE = ha("a", "h1", vcpus=8, usage_cpu_percent=0)
+TWO, FULL = (host("h1"), host("h2")), (host("h1"), host("h2", free_mb=0))
+COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migrating_to="h1"))
 
 
-def test_memory_that_a_vm_has_and_does_not_use_must_be_there_for_its_start() -> None:
-    idle = ha("a", "h1", 8192, guaranteed_mb=1024, usage_mem_percent=10)
-    parts = host("h1"), host("h2", free_mb=3000), idle
-    found = of(*parts)
-    assert found.safe is False
-    assert [(loss.hosts, loss.unplaced) for loss in found.losses] == [(("h1",), ("a",))]
-    assert softer(*parts).safe is True
+@pytest.mark.parametrize(
+    ("parts", "safe"),
+    [
+        pytest.param((host("h1"), host("h2", free_mb=8000), A, B), False, id="each start takes its memory"),
+        pytest.param(
+            (host("h1"), host("h2", free_mb=8000), host("h3", free_mb=4096), A, B), True, id="room for both"
+        ),
+        pytest.param((host("h1"), host("h2", cores=8), LARGE), True, id="cores enough"),
+        pytest.param(
+            (*FAR, *THREE, A, group("g", TOGETHER, "a", vm_labels=("foreign",))),
+            False,
+            id="the engine's filter follows a member on its way in another cluster",
+        ),
+        pytest.param(
+            (*THREE, A, group("g", vms="a", hosts_rule=TOGETHER)),
+            False,
+            id="to the engine, a positive group without hosts leaves none",
+        ),
+        pytest.param(
+            (*FULL, A, vm("b", "h1", needs_mb=4096, status="migrating", migrating_to="h2")),
+            True,
+            id="what was leaving gives back the memory promised to it",
+        ),
+        pytest.param(
+            (*FULL, A, vm("b", "h1", needs_mb=4096), pending("b", "h2")),
+            False,
+            id="what is only expected to leave has taken nothing",
+        ),
+        pytest.param((*COMING, group("g", APART, "a b")), False, id="a rival on its way there stays"),
+        pytest.param((*COMING, group("g", TOGETHER, "a b")), True, id="a peer on its way there stays"),
+        pytest.param((cluster(ha_failures=2), *TWO, A), False, id="the cluster sets that two may fail"),
+        pytest.param((cluster(ha_failures=1), *TWO, A), True, id="the cluster sets that one may fail"),
+        pytest.param((host("h1"), vm("a", "h1")), True, id="one host with nothing to protect"),
+        pytest.param((host("h1"), A), False, id="one host protects nobody"),
+    ],
+)
+def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool) -> None:
+    assert of(*parts).safe is safe
 
 
-def test_vms_that_start_one_after_the_other_each_take_their_memory() -> None:
-    parts = (host("h1"), host("h2", free_mb=8000), ha("a", "h1"), ha("b", "h1"))
-    assert of(*parts).safe is False
-    assert of(*parts, host("h3", free_mb=4096)).safe is True
-
-
-def test_a_host_with_too_few_cores_is_no_home_however_idle() -> None:
-    large = ha("a", "h1", vcpus=8, usage_cpu_percent=0)
-    parts = host("h1"), host("h2", cores=4, cpu_percent=0), large
-    assert (of(*parts).safe, softer(*parts).safe) == (False, True)
-    assert of(host("h1"), host("h2", cores=8), large).safe is True
-
-
-def test_cpu_that_is_nearly_used_up_refuses_no_start() -> None:
-    busy = ha("a", "h1", usage_cpu_percent=100)
-    parts = host("h1"), host("h2", cpu_percent=90, cores=4), busy
-    assert (of(*parts).safe, softer(*parts).safe) == (True, False)
+@pytest.mark.parametrize(
+    ("second", "lost", "safe", "softer"),
+    [
+        pytest.param(
+            host("h2", free_mb=3000),
+            ha("a", "h1", 8192, guaranteed_mb=1024, usage_mem_percent=10),
+            False,
+            True,
+            id="memory that is not used must be there for a start",
+        ),
+        pytest.param(
+            host("h2", cores=4, cpu_percent=0), LARGE, False, True, id="too few cores, however idle"
+        ),
+        pytest.param(
+            host("h2", cpu_percent=90, cores=4),
+            ha("a", "h1", usage_cpu_percent=100),
+            True,
+            False,
+            id="CPU that is nearly used up refuses no start",
+        ),
+    ],
+)
+def test_the_engine_itself_judges_otherwise(
+    second: build.Part, lost: build.Part, safe: bool, softer: bool
+) -> None:
+    parts = host("h1"), second, lost
+    assert (of(*parts).safe, by_engine(snapshot(*parts), CLUSTER, 1).safe) == (safe, softer)
 
 
 def test_placement_keys_refuse_the_only_other_host_where_the_policy_asks_them() -> None:
-    wants = (key("server", "a", "SSD", 1, -100), key("node", "h2", "SSD", 1))
-    parts = (host("h1"), host("h2"), ha("a", "h1"))
-    assert of(KEYED, *parts, keys=wants).safe is False
-    assert of(KEYED, *parts).safe is True
-    assert of(*parts, keys=wants).safe is True
+    wants = (key("SSD", 1, -100, resource="a"), node_key("h2", "SSD", 1))
+    assert of(KEYED, *TWO, A, keys=wants).safe is False
+    assert of(KEYED, *TWO, A).safe is of(*TWO, A, keys=wants).safe is True
 
 
 def test_starts_stand_in_an_order_that_all_filters_let_through() -> None:
     """Only a host that is full enough is good enough for `a`: so `b` starts first, and on the same."""
-    wants = (key("server", "a", "#RAM", 1, 100), key("cluster", CLUSTER, "#RAM", 0, -1))
-    policy = replace(KEYED, scheduling_properties={"placement_final": "50", "placement_initial": "80"})
-    policy = replace(
-        policy, scheduling_properties={**policy.scheduling_properties, "placement_overhead": "0"}
+    numbers = {"placement_final": "50", "placement_initial": "80", "placement_overhead": "0"}
+    parts = (
+        replace(KEYED, scheduling_properties=numbers),
+        *(host(name, memory_mb=10000, free_mb=9000) for name in ("h1", "h2")),
+        ha("a", "h1", 1000),
     )
-    hosts = (host("h1", memory_mb=10000, free_mb=9000), host("h2", memory_mb=10000, free_mb=9000))
-    wanting = (key("server", "b", "#RAM", 0, 100), *wants[:1])
-    found = of(policy, *hosts, ha("a", "h1", 1000), ha("b", "h1", 6000), keys=wanting)
+    wanting = (key("#RAM", 0, 100, resource="b"), key("#RAM", 1, 100, resource="a"))
+    found = of(*parts, ha("b", "h1", 6000), keys=wanting)
     assert [list(one.homes.items()) for one in found.survivals if one.homes] == [[("b", "h2"), ("a", "h2")]]
-    alone = of(policy, *hosts, ha("a", "h1", 1000), keys=wanting)
-    assert [loss.unplaced for loss in alone.losses] == [("a",)]
-
-
-def test_the_engines_own_filter_counts_where_it_is_the_stricter_one() -> None:
-    """A member on its way in another cluster, through a label, and a positive group without hosts."""
-    near = group("g", TOGETHER, "a", vm_labels=("foreign",))
-    assert of(*FAR, *THREE, ha("a", "h1"), near).safe is False
-    assert of(*THREE, ha("a", "h1"), group("g", vms="a", hosts_rule=TOGETHER)).safe is False
+    assert [loss.unplaced for loss in of(*parts, keys=wanting).losses] == [("a",)]
 
 
 def test_a_start_may_open_a_host_that_the_engine_closes_before_it() -> None:
     """Its filter follows the peers: at first the foreign one on its way, then `b` as well."""
     near = group("near", TOGETHER, "a", vm_labels=("foreign",))
     tied = group("tied", TOGETHER, "a b")
-    found = of(*FAR, *THREE[:2], ha("a", "h1"), ha("b", "h1"), near, tied)
+    found = of(*FAR, *TWO, A, B, near, tied)
     assert [list(one.homes.items()) for one in found.survivals if one.homes] == [[("b", "h2"), ("a", "h2")]]
-
-
-def test_what_is_on_its_way_when_a_host_fails_does_not_arrive() -> None:
-    """It gives back memory that was promised to it, and what was on its way to the host stays."""
-    leaving = vm("b", "h1", needs_mb=4096, status="migrating", migrating_to="h2")
-    assert of(host("h1"), host("h2", free_mb=0), ha("a", "h1"), leaving).safe is True
-    coming = vm("b", "h2", status="migrating", migrating_to="h1")
-    hosts = (host("h1"), host("h2"), host("h3", free_mb=0))
-    assert of(*hosts, ha("a", "h1"), coming, group("g", APART, "a b")).safe is False
-    assert of(*hosts, ha("a", "h1"), coming, group("g", TOGETHER, "a b")).safe is True
 
 
 def test_vms_whose_host_does_not_answer_are_lost_and_those_that_rest_are_named() -> None:
@@ -172,25 +190,12 @@ def test_what_crashed_is_lost_until_it_runs_and_finds_a_host_or_none() -> None:
     assert of(host("h1"), ha("a", "h1"), host("h2")).lost == ()
 
 
-def test_memory_is_given_back_only_where_the_engine_has_promised_it() -> None:
-    """What is expected to leave the failed host has taken nothing yet."""
-    parts = (host("h1"), host("h2", free_mb=0), ha("a", "h1"), vm("b", "h1", needs_mb=4096))
-    assert of(*parts, pending("b", "h2")).safe is False
-
-
 def test_survivals_of_two_hosts_may_not_reckon_with_a_peer_that_goes_with_the_other() -> None:
     """The group is split already; `a` may join the peer that is leaving h2, but not if h2 fails as well."""
     leaving = vm("p", "h2", status="migrating", migrating_to="h3")
-    group_of_three = vm("q", "h4"), group("g", TOGETHER, "a p q")
-    parts = (*THREE, host("h4", free_mb=0), ha("a", "h1"), leaving, *group_of_three)
-    assert [loss.hosts for loss in of(*parts, failures=2).losses] == [("h1", "h2")]
-    assert [loss.hosts for loss in softer(*parts, failures=2).losses] == [("h1", "h2")]
-
-
-def test_cluster_sets_how_many_failures_count() -> None:
-    hosts = (host("h1"), host("h2"))
-    assert of(cluster(ha_failures=2), *hosts, ha("a", "h1")).safe is False
-    assert of(cluster(ha_failures=1), *hosts, ha("a", "h1")).safe is True
+    parts = (*THREE, host("h4", free_mb=0), A, leaving, vm("q", "h4"), group("g", TOGETHER, "a p q"))
+    for found in (of(*parts, failures=2), by_engine(snapshot(*parts), CLUSTER, 2)):
+        assert [loss.hosts for loss in found.losses] == [("h1", "h2")]
 
 
 def odd_room(state: Snapshot, request: Request) -> tuple[Verdict, ...]:
@@ -207,22 +212,17 @@ def _third_party(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_third_party")
 def test_any_filter_of_the_catalogue_is_asked_and_every_order_tried() -> None:
-    two = (ha("a", "h1"), ha("b", "h1"))
-    found = of(*THREE, *two)
+    found = of(*THREE, A, B)
     assert found.safe is True
-    assert {tuple(one.homes.values()) for one in found.survivals if one.homes} in (
-        {("h2", "h3")},
-        {("h3", "h2")},
-    )
-    assert [len(loss.unplaced) for loss in of(*THREE[:2], *two).losses] == [1]
+    assert [{*one.homes.values()} for one in found.survivals if one.homes] == [{"h2", "h3"}]
+    assert [len(loss.unplaced) for loss in of(*TWO, A, B).losses] == [1]
 
 
 @pytest.mark.usefixtures("_third_party")
 def test_what_is_too_much_to_try_is_said_and_never_guessed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ovirt_placement.rules.failover.check.SEARCH_BUDGET", 5)
-    found = of(*THREE[:2], ha("a", "h1"), ha("b", "h1"))
-    assert (found.safe, found.unknown) == (None, (Unknown(("h1",)),))
-    assert found.survived == 1
+    found = of(*TWO, A, B)
+    assert (found.safe, found.unknown, found.survived) == (None, (Unknown(("h1",)),), 1)
 
 
 def test_ended_budget_is_said_by_both_measures() -> None:
@@ -234,12 +234,8 @@ def test_ended_budget_is_said_by_both_measures() -> None:
         assert found.unjudged > 0
 
 
-def test_a_failover_host_is_a_home_and_one_host_protects_nobody() -> None:
-    assert (
-        Survival(("h1",), {"a": "h2"}) in of(host("h1"), host("h2", failover=True), ha("a", "h1")).survivals
-    )
-    assert of(host("h1"), vm("a", "h1")).safe is True
-    assert of(host("h1"), ha("a", "h1")).safe is False
+def test_a_failover_host_is_a_home() -> None:
+    assert Survival(("h1",), {"a": "h2"}) in of(host("h1"), host("h2", failover=True), A).survivals
 
 
 HOSTS = ("h1", "h2", "h3", "h4")
@@ -282,17 +278,12 @@ def vms(draw: st.DrawFn, name: str) -> Vm:
 def keys(draw: st.DrawFn) -> tuple[PlacementKey, ...]:
     """What a VM wants of hosts; a full host may be what it wants."""
 
-    def key(level: str, resource: str, name: str, value: float, weight: float | None) -> PlacementKey:
-        return PlacementKey(
-            level=level, resource=resource, key_class="system", name=name, value=value, weight=weight
-        )
-
     weights = st.sampled_from([-30.0, 40.0, 100.0])
     names = st.sampled_from(["SSD", "#RAM", "#CPU"])
     wanting = draw(st.sets(st.sampled_from(VMS), max_size=3))
     return (
-        *(key("node", host, "SSD", draw(st.sampled_from([0.0, 1.0])), None) for host in HOSTS),
-        *(key("server", vm, draw(names), 1.0, draw(weights)) for vm in sorted(wanting)),
+        *(node_key(host, "SSD", draw(st.sampled_from([0.0, 1.0]))) for host in HOSTS),
+        *(key(draw(names), 1.0, draw(weights), resource=vm) for vm in sorted(wanting)),
     )
 
 
