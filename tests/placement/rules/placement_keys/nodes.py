@@ -24,7 +24,6 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.model.record import STICKY
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.placement_keys.host_table import NodeKeys, keys_of_host
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
 from ovirt_placement.rules.placement_keys.units import decide_vm, filter_hosts, rank_hosts
@@ -145,10 +144,6 @@ def decide(snapshot: Snapshot, hosts: Iterable[str], settings: KeySettings = DEF
 def place(nodes: Sequence[Node], keys: Iterable[PlacementKey], memory_mb: int = 4096) -> KeyDecision:
     """Where the VM goes if all the hosts are asked about."""
     return decide(world(nodes, keys, memory_mb), [one.host.id for one in nodes])
-
-
-def keys_there(one: Node, settings: KeySettings = DEFAULTS) -> NodeKeys:
-    return keys_of_host(world([one]), one.host, settings)
 
 
 TWO_HOSTS = (host("h1"), host("h2"))

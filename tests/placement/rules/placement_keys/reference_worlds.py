@@ -22,6 +22,7 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.rules.placement_keys.keys import KeySettings
 from tests import builders as build
+from tests.placement.rules.placement_keys.nodes import key
 
 #: The VM that is placed, the others, and where all of them may be.
 NEW, OTHERS = "new", ("a", "b", "c", "d")
@@ -86,15 +87,7 @@ def _key(
     sticky: bool = False,
 ) -> PlacementKey:
     level, resource = place
-    return PlacementKey(
-        level=level,
-        resource=resource,
-        key_class=key_class,
-        name=name,
-        value=value,
-        weight=weight,
-        sticky=sticky,
-    )
+    return key(name, value, weight, level, key_class, resource=resource, sticky=sticky)
 
 
 @st.composite

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.placement_keys.capacity import present_set
-from ovirt_placement.rules.placement_keys.host_table import copies_after_start, sticky_keys
+from ovirt_placement.rules.placement_keys.host_table import copies_after_start, keys_of_host, sticky_keys
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision, Score
 from ovirt_placement.rules.placement_keys.keys import KeySettings
 from ovirt_placement.rules.placement_keys.units import compiled_keys, decide_vm
+from tests.builders import vm
 from tests.examples import examples
 from tests.placement.rules.placement_keys import reference
 from tests.placement.rules.placement_keys.nodes import accepted, ranks
@@ -50,13 +51,13 @@ def specified_choice(world: Snapshot, hosts: tuple[str, ...], chosen: KeySetting
 @limit(max_examples=examples(60))
 @given(worlds())
 def test_strongest_level_wins_and_its_weight_travels(world: Snapshot) -> None:
-    for vm in world.vms:
-        compiled = compiled_keys(world, vm.id)
+    for one in world.vms:
+        compiled = compiled_keys(world, one.id)
         found = tuple(
             {name: (key.value, key.weight) for name, key in side.items()}
             for side in (compiled.system, compiled.customer)
         )
-        assert found == reference.compiled(world, vm)
+        assert found == reference.compiled(world, one)
 
 
 @pytest.mark.system
@@ -98,6 +99,23 @@ def instances(score: Score) -> Counter[tuple[str, Fraction]]:
     for match in score.matches:
         found[match.key.name, match.found] += match.count
     return found
+
+
+@limit(max_examples=examples(60))
+@given(worlds(), settings())
+def test_the_keys_of_a_host_are_its_own_and_those_that_vms_bring(
+    world: Snapshot, chosen: KeySettings
+) -> None:
+    """With their duplicates."""
+    nobody = vm("nobody")
+    for host in world.hosts:
+        found = keys_of_host(world, host, chosen)
+        for values, expected in (
+            (found.system, reference.system_list(world, host, nobody, chosen)),
+            (found.customer, reference.customer_list(world, host, nobody, chosen)),
+        ):
+            there = {(name, Fraction(*value)): n for name, some in values.items() for value, n in some}
+            assert there == Counter(expected)
 
 
 @limit(max_examples=examples(40))

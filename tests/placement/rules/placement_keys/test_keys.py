@@ -32,25 +32,26 @@ from tests.builders import cluster, host, vm
 from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, key, keyed, node_key
 from tests.placement.rules.placement_keys.reference import LADDER
 
-#: What stands on each level for the VM below.
-STANDING = {
-    "cluster": "cluster1",
-    "billing_entity": "quota1",
-    "customer_offer": "owner1",
-    "customer": "owner1",
-    "image_offer": "template1",
-    "image": "template1",
-    "vdc_offer": "dc1",
-    "vdc": "dc1",
-    "server_offer": "type1",
-    "server": "new",
-    "disk_offer": "diskprofile1",
-    "disk": "disk1",
-    "network_offer": "net1",
-    "network": "net1",
-    "nic_offer": "profile1",
-    "nic": "nic-a",
-}
+#: What stands on each level for the VM below, the weakest first.
+STANDING = (
+    ("cluster", "cluster1"),
+    ("billing_entity", "quota1"),
+    ("customer_offer", "owner1"),
+    ("customer", "owner1"),
+    ("image_offer", "template1"),
+    ("image", "template1"),
+    ("vdc_offer", "dc1"),
+    ("vdc", "dc1"),
+    ("server_offer", "cpu1"),
+    ("server_offer", "type1"),
+    ("server", "new"),
+    ("disk_offer", "diskprofile1"),
+    ("disk", "disk1"),
+    ("network_offer", "net1"),
+    ("network", "net1"),
+    ("nic_offer", "profile1"),
+    ("nic", "nic-a"),
+)
 
 
 def whole_hierarchy(*keys: PlacementKey, **fields: Any) -> Snapshot:
@@ -75,24 +76,13 @@ def whole_hierarchy(*keys: PlacementKey, **fields: Any) -> Snapshot:
     )
 
 
-@pytest.mark.parametrize("level", STANDING)
-def test_every_level_has_its_object_in_the_engine(level: str) -> None:
-    state = whole_hierarchy(
-        key("K", level=level, resource=STANDING[level]), key("K", level=level, resource="another")
-    )
-    assert compiled_keys(state, "new").system["K"].source.resource == STANDING[level]
-
-
-def test_instance_type_is_a_stronger_offer_than_cpu_profile() -> None:
-    on_type = key("K", 1.0, level="server_offer", resource="type1")
-    on_profile = key("K", 2.0, level="server_offer", resource="cpu1")
-    compiled = compiled_keys(whole_hierarchy(on_type, on_profile), "new").system["K"]
-    assert (compiled.source, compiled.hidden) == (on_type, (on_profile,))
-
-
-def test_bare_vm_has_the_levels_that_it_has() -> None:
-    state = keyed(vm("new"), keys=(key("K", level="cluster", resource="cluster1"),))
-    assert set(compiled_keys(state, "new").system) == {"K"}
+@pytest.mark.parametrize("weaker", range(len(STANDING)), ids=["-".join(one) for one in STANDING])
+def test_each_level_has_its_object_in_the_engine_and_hides_the_weaker_ones(weaker: int) -> None:
+    keys = [key("K", at, 1.0 + at, level, resource=on) for at, (level, on) in enumerate(STANDING)]
+    astray = key("K", level=STANDING[weaker][0], resource="another")
+    found = compiled_keys(whole_hierarchy(astray, *keys[weaker::-1]), "new").system["K"]
+    assert (found.value, found.weight) == (weaker, 1 + weaker)
+    assert (found.source, found.hidden) == (keys[weaker], tuple(keys[:weaker]))
 
 
 def test_property_sets_the_servers_customer_keys() -> None:
@@ -119,16 +109,10 @@ def test_property_that_cannot_be_read_is_ignored_and_stops_no_start(text: str) -
 
 def test_sticky_copy_is_weaker_than_the_server_and_stronger_than_its_offer() -> None:
     copy = StickyCopy(vm="new", name="K", value=2, weight=60)
-    offer = key("K", 3.0, level="server_offer", resource="type1")
-    assert (
-        compiled_keys(keyed(vm("new", instance_type="type1"), keys=(offer,), copies=(copy,)), "new")
-        .system["K"]
-        .value
-        == 2
-    )
-    assert (
-        compiled_keys(keyed(vm("new"), keys=(key("K", 4.0),), copies=(copy,)), "new").system["K"].value == 4
-    )
+    offer, own = key("K", 3.0, level="server_offer", resource="type1"), key("K", 4.0)
+    for keys, value in (((offer,), 2), ((offer, own), 4)):
+        state = keyed(vm("new", instance_type="type1"), keys=keys, copies=(copy,))
+        assert compiled_keys(state, "new").system["K"].value == value
 
 
 def test_start_copies_the_sticky_keys_and_replaces_older_copies() -> None:
@@ -162,15 +146,6 @@ def test_every_key_on_the_ladder_is_reported_once(keys: list[PlacementKey]) -> N
     assert sorted(map(repr, reported)) == sorted(repr(one) for one in keys if one.level in LADDER)
 
 
-def test_full_ladder() -> None:
-    keys = [key("K", float(number), 1.0 + number, level) for number, level in enumerate(LADDER)]
-    for strongest in range(len(LADDER)):
-        winner = compile_keys(reversed(keys[: strongest + 1])).system["K"]
-        assert (winner.value, winner.weight) == (strongest, 1 + strongest)
-        assert winner.source.level == LADDER[strongest]
-        assert [hidden.level for hidden in winner.hidden] == list(LADDER[:strongest])
-
-
 def test_ignored_key_says_why() -> None:
     (ignored,) = compile_keys([key("K", key_class="customer", level="vdc"), node_key("h1", "K")]).ignored
     assert ignored.codes == ("customer-key-not-allowed-here",)
@@ -198,7 +173,7 @@ def test_customers_key_only_what_is_theirs(level: str, setter: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "codes"),
+    ("one", "codes"),
     [
         (key(""), {"name-empty"}),
         (key("_", key_class="be"), {"name-empty"}),
@@ -234,30 +209,26 @@ def test_customers_key_only_what_is_theirs(level: str, setter: str) -> None:
         (node_key("h1", "SAN", sticky=True), {"sticky-without-weight"}),
         (node_key("h1", "_SAN", sticky=True, weight=60.0), {"sticky-and-reserved"}),
         (node_key("h1", "K", key_class="customer"), {"customer-key-not-allowed-here"}),
+        *(
+            (right, set())
+            for right in (
+                key("K", "1.5"),
+                key("K", "-1e-2"),
+                key("#RAM", 0, level="cluster"),
+                key("#RAM", 2),
+                key("_K", key_class="be"),
+                key("_K", key_class="customer"),
+                node_key("h1", "K"),
+                node_key("h1", "_K"),
+                node_key("h1", "#RAM_RATIO", 1.5),
+                node_key("h1", "#CPU_RATIO", "999.99"),
+                node_key("h1", "SAN", sticky=True, weight=60.0),
+            )
+        ),
     ],
 )
-def test_each_mistake_has_its_code(wrong: PlacementKey, codes: set[str]) -> None:
-    assert set(validate(wrong)) == codes
-
-
-@pytest.mark.parametrize(
-    "right",
-    [
-        key("K", "1.5"),
-        key("K", "-1e-2"),
-        key("#RAM", 0, level="cluster"),
-        key("#RAM", 2),
-        key("_K", key_class="be"),
-        key("_K", key_class="customer"),
-        node_key("h1", "K"),
-        node_key("h1", "_K"),
-        node_key("h1", "#RAM_RATIO", 1.5),
-        node_key("h1", "#CPU_RATIO", "999.99"),
-        node_key("h1", "SAN", sticky=True, weight=60.0),
-    ],
-)
-def test_what_may_be_set_has_no_code(right: PlacementKey) -> None:
-    assert validate(right) == ()
+def test_each_mistake_has_its_code_and_what_may_be_set_has_none(one: PlacementKey, codes: set[str]) -> None:
+    assert set(validate(one)) == codes
 
 
 @pytest.mark.parametrize(
@@ -316,15 +287,10 @@ def state(text: str) -> Snapshot:
 
 
 @given(TEXTS)
-def test_no_text_stops_a_start(text: str) -> None:
-    request = Request(("v1",), ("h1", "h2"))
-    assert all(verdict.accepted for verdict in filter_hosts(state(text), request))
-    assert {weight.host for weight in rank_hosts(state(text), request)} == {"h1", "h2"}
-
-
-@given(TEXTS)
-def test_text_of_another_form_is_reported_and_sets_nothing(text: str) -> None:
-    world = state(text)
+def test_no_text_stops_a_start_and_one_of_another_form_is_reported_and_sets_nothing(text: str) -> None:
+    world, request = state(text), Request(("v1",), ("h1", "h2"))
+    assert all(verdict.accepted for verdict in filter_hosts(world, request))
+    assert {weight.host for weight in rank_hosts(world, request)} == {"h1", "h2"}
     reported = [one for one in find_mistakes(world) if isinstance(one, UnreadableProperty)]
     if reported:
         compiled = compiled_keys(world, "v1")

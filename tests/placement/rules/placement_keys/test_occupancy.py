@@ -17,7 +17,6 @@ from ovirt_placement.rules.placement_keys.hierarchy import find_mistakes
 from ovirt_placement.rules.placement_keys.host_table import (
     HostTable,
     Occupancy,
-    Values,
     host_table_without,
     keys_of_host,
     occupancy,
@@ -26,7 +25,7 @@ from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
 from ovirt_placement.rules.placement_keys.units import rank_hosts
 from tests.builders import cluster, host, pending, vm
 from tests.examples import examples
-from tests.placement.rules.placement_keys.nodes import accepted, key, keyed, keys_there, node, node_key
+from tests.placement.rules.placement_keys.nodes import accepted, key, keyed, node_key
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, OTHERS, worlds
 
 REQUEST = Request((NEW,), HOSTS)
@@ -111,44 +110,43 @@ def test_migration_moves_what_a_vm_takes_and_brings() -> None:
     assert plain(occupancy(after)) == ([99 * 1024, 1024], [99, 1], {"A": {1.0: [0] * 99 + [1]}})
 
 
-def test_present_keys_of_unrecorded_vms_follow_the_keys() -> None:
-    before = _crowded(keyed(host("h1"), vm("a", "h1")))
-    after = replace(before, placement_keys=(key("A", key_class="customer", resource="a"),))
-    assert occupancy(before).keys == {}
-    prepare(after, like=before)
-    assert plain(occupancy(after))[2] == {"A": {1.0: [0]}}
+OF_A = key("A", key_class="customer", resource="a")
+EARLIER = FrozenKeys(vm="a", keys=(("of an earlier run", 1.0),))
 
 
-def test_present_keys_of_starting_vms_follow_the_keys_whatever_was_recorded() -> None:
-    records = (FrozenKeys(vm="a", keys=(("of an earlier run", 1.0),)),)
-    before = _crowded(replace(keyed(host("h1"), vm("a"), pending("a", "h1")), frozen_keys=records))
-    after = replace(before, placement_keys=(key("A", key_class="customer", resource="a"),))
-    assert occupancy(before).keys == {}
-    prepare(after, like=before)
-    assert plain(occupancy(after))[2] == {"A": {1.0: [0]}}
+def depending(level: str, resource: str) -> Snapshot:
+    return keyed(
+        cluster(data_center="dc1"),
+        host("h1"),
+        vm("a", "h1", nics=(Nic(id="nic1", name="nic1", vnic_profile="profile1"),)),
+        keys=(key("A", key_class="be", level=level, resource=resource),),
+        vnic_profiles=(VnicProfile(id="profile1", name="profile1", network="net1"),),
+    )
 
 
 @pytest.mark.parametrize(
-    ("level", "resource", "change"),
-    [("vdc", "dc1", {"clusters": (cluster(),)}), ("network", "net1", {"vnic_profiles": ()})],
+    ("before", "change", "brings"),
+    [
+        pytest.param(keyed(host("h1"), vm("a", "h1")), {"placement_keys": (OF_A,)}, True, id="keys"),
+        pytest.param(
+            replace(keyed(host("h1"), vm("a"), pending("a", "h1")), frozen_keys=(EARLIER,)),
+            {"placement_keys": (OF_A,)},
+            True,
+            id="keys of one that starts, whatever was recorded",
+        ),
+        pytest.param(depending("vdc", "dc1"), {"clusters": (cluster(),)}, False, id="data center"),
+        pytest.param(depending("network", "net1"), {"vnic_profiles": ()}, False, id="network"),
+    ],
 )
 def test_present_keys_of_unrecorded_vms_follow_what_they_depend_on(
-    level: str, resource: str, change: dict[str, Any]
+    before: Snapshot, change: dict[str, Any], brings: bool
 ) -> None:
-    nic = Nic(id="nic1", name="nic1", vnic_profile="profile1")
-    before = _crowded(
-        keyed(
-            cluster(data_center="dc1"),
-            host("h1"),
-            vm("a", "h1", nics=(nic,)),
-            keys=(key("A", key_class="be", level=level, resource=resource),),
-            vnic_profiles=(VnicProfile(id="profile1", name="profile1", network="net1"),),
-        )
-    )
-    assert plain(occupancy(before))[2] == {"A": {1.0: [0]}}
+    there = {"A": {1.0: [0]}}
+    before = _crowded(before)
     after = replace(before, **change)
+    assert plain(occupancy(before))[2] == ({} if brings else there)
     prepare(after, like=before)
-    assert occupancy(after).keys == {}
+    assert plain(occupancy(after))[2] == (there if brings else {})
 
 
 HOSTS = ("h1", "h2")
@@ -197,55 +195,4 @@ def test_what_cannot_be_is_ignored_and_reported(value: float | str, key_class: s
     wrong = node_key("h1", "#RAM_RATIO", value, key_class=key_class)
     assert ratios(world(wrong)) == [(1, "cluster", 2, "cluster")] * 2
     assert len(find_mistakes(world(wrong))) == 1
-
-
-def test_no_other_host_need_have_one() -> None:
-    assert find_mistakes(world(node_key("h1", "#RAM_RATIO", 1.5))) == ()
-
-
-#: As the letter of the original says.
-LITERAL = KeySettings(reserved_from_vms=True)
-
-
-def plain_node(values: Values) -> dict[str, list[tuple[float, int]]]:
-    return {
-        name: sorted((number / whole, count) for (number, whole), count in found)
-        for name, found in values.items()
-    }
-
-
-def test_vms_bring_customer_keys_with_their_duplicates_and_reserved_keys_are_the_hosts_own() -> None:
-    own = [node_key("h1", "GEN", 0.5), node_key("h1", "_GREEN", 1.0)]
-    frozen = [(("A", 1.0), ("_GREEN", 0.0)), (("A", 1.0), ("B", 2.0)), (("A", 3.0),)]
-    there = node("h1", own, frozen)
-    keys = keys_there(there)
-    assert plain_node(keys.system) == {
-        "GEN": [(0.5, 1)],
-        "#RAM": [(0, 1)],
-        "#CPU": [(0, 1)],
-        "#LOAD": [(0, 1)],
-    }
-    assert plain_node(keys.customer) == {"A": [(1, 2), (3, 1)], "B": [(2, 1)], "_GREEN": [(1, 1)]}
-    literal = keys_there(there, LITERAL)
-    assert plain_node(literal.customer)["_GREEN"] == [(0, 1), (1, 1)]
-
-
-def test_keys_with_mistakes_are_left_out_but_a_wrong_sticky_flag_is_only_ignored() -> None:
-    own = [
-        node_key("h1", "WORD", "fast"),
-        node_key("h1", "#RAM", 1.0),
-        node_key("h1", "THEIRS", key_class="customer"),
-        node_key("h1", "PRIV", 1.0, sticky=True),
-        node_key("h1", "_SAN", 1.0, sticky=True, weight=60.0),
-        node_key("h1", "SAN", 2.0, sticky=True, weight=60.0),
-    ]
-    keys = keys_there(node("h1", own))
-    assert plain_node(keys.system) == {
-        "PRIV": [(1, 1)],
-        "SAN": [(2, 1)],
-        "#RAM": [(0, 1)],
-        "#CPU": [(0, 1)],
-        "#LOAD": [(0, 1)],
-    }
-    assert plain_node(keys.customer) == {"_SAN": [(1, 1)]}
-    assert [key.name for key in keys.sticky] == ["SAN"]
+    assert find_mistakes(world(node_key("h1", "#RAM_RATIO", 1.5))) == (), "no other host need have one"
