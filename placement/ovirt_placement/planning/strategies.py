@@ -194,9 +194,9 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[
     places = len(problem.memory_mb) * len(problem.hosts)
     small = strategy.simple is not None and places <= _SMALL
     left = max(_SIMPLE_SECONDS, deadline.seconds_left())
-    # One that would not begin leaves its share to the simple one.
-    alone = left <= places / _PLACES_A_SECOND
-    first = deadline if alone else deadline.within(max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left))
+    # No less than what another takes to begin: where that is all, there is none.
+    slow = places / _PLACES_A_SECOND
+    first = deadline.within(min(1.0, max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left, slow / left)))
     straight = _found(problem, simple, None, first, NO_TIME if small else first)
     # A part of the way to an end may repair nothing: then no migration is better.
     found = [replace(straight, moves=(), worth=value(problem, ()), proven=False), straight]
@@ -211,7 +211,7 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[
         found.append(straight.ordered(problem, deadline))
     found.append(_gone_on(problem, found[-1], simple, deadline.within(_GOING_ON_SHARE)))
     yield _solution(problem, found)
-    if strategy.simple is not None and not alone and deadline.seconds_left() > places / _PLACES_A_SECOND:
+    if strategy.simple is not None and deadline.seconds_left() > slow:
         better = better or _found(problem, strategy, found[-1], deadline, deadline)
         found.append(_gone_on(problem, better, strategy, deadline))
         yield _solution(problem, found)

@@ -61,6 +61,38 @@ def test_a_part_of_the_way_that_repairs_nothing_is_not_taken() -> None:
     assert (found.moves, found.proven) == ((), False)
 
 
+@dataclass
+class Patient(Found):
+    """One that takes all its time; `given` is how much it was offered, and `simple` plans first."""
+
+    clock: Clock
+    simple: Strategy | None = None
+    given: float = 0.0
+
+    def choose(
+        self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
+    ) -> StrategyChoice:
+        self.given = worked_in(self.clock, deadline)
+        return StrategyChoice({}, bound(problem))
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shares"),
+    [pytest.param(4.0, (2.5, 0.0), id="all of it"), pytest.param(40.0, (7.25, 19.75), id="its share")],
+)
+def test_what_another_would_begin_too_late_with_has_the_time_for_itself(
+    seconds: float, shares: tuple[float, float]
+) -> None:
+    """With 2,000 VMs and hosts the other one would begin after four seconds."""
+    vms = (vm(f"v{at}", f"h{at}") for at in range(2000))
+    problem = pose(snapshot(*(host(f"h{at}") for at in range(2000)), *vms), CLUSTER)
+    clock = Clock()
+    simple = Patient(clock)
+    better = Patient(clock, simple)
+    list(solve(problem, better, ending(clock, seconds)))
+    assert (simple.given, better.given) == shares
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("seed", [6, 24])
 def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None:
