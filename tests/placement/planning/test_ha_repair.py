@@ -34,15 +34,17 @@ from tests.builders import (
     vm,
 )
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
+from tests.placement.planning.plans import GIB, moves
 from tests.placement.rules.failover.restarting import survives
 
-GIB = 1024
 RESERVING = cluster(ha_reservation=True)
 RESTORE = PlanOptions(reserve=True)
-
-
-def steps(plan: Plan) -> list[str]:
-    return [f"{'+'.join(sorted(step.vms))}>{step.target}" for step in plan.steps]
+#: If h1 failed, c would be where one of its VMs is to start.
+IN_NEED = snapshot(
+    RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
+    vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("b", "h1", ha=True, needs_mb=2 * GIB),
+    vm("c", "h3", needs_mb=3 * GIB), vm("d", "h2", needs_mb=GIB),
+)  # fmt: skip
 
 
 def lost(plan: Plan) -> list[tuple[str, ...]]:
@@ -51,13 +53,9 @@ def lost(plan: Plan) -> list[tuple[str, ...]]:
 
 
 def test_what_needs_no_start_goes_where_what_needs_one_leaves_no_room() -> None:
-    state = snapshot(
-        RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
-        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("b", "h1", ha=True, needs_mb=2 * GIB),
-        vm("c", "h3", needs_mb=3 * GIB), vm("d", "h2", needs_mb=GIB),
-    )  # fmt: skip
+    state = IN_NEED
     plan = make_plan(state, CLUSTER, options=RESTORE)
-    assert steps(plan) == ["c>h1"]
+    assert moves(plan) == ["c to h1"]
     assert (plan.proven, plan.at_least, lost(plan)) == (True, 1, [])
     text = text_of(plan_record(plan, state))
     assert "1 migration, the fewest" in text
@@ -91,7 +89,7 @@ def test_of_what_cannot_be_restored_as_much_as_can_is() -> None:
         vm("only", "h2", ha=True, needs_mb=GIB), group("g", vms="only", hosts_rule=TOGETHER, hosts="h2"),
     )  # fmt: skip
     plan = make_plan(state, CLUSTER, options=RESTORE)
-    assert steps(plan) == ["c>h1"]
+    assert moves(plan) == ["c to h1"]
     assert lost(plan) == [("h2",)]
 
 
@@ -103,10 +101,10 @@ def test_rules_are_repaired_first_and_none_is_violated_for_it_hard_or_soft() -> 
         group("soft", SOFT_APART, "a c"), group("hard", APART, "rival d"),
     )  # fmt: skip
     plan = make_plan(state, CLUSTER, options=RESTORE)
-    assert sorted(steps(plan)) == ["d>h2", "e>h1"]
+    assert sorted(moves(plan)) == ["d to h2", "e to h1"]
     assert lost(plan) == []
     without = replace(state, affinity_groups=state.affinity_groups[1:])
-    assert steps(make_plan(without, CLUSTER, options=RESTORE)) == ["c>h1"]
+    assert moves(make_plan(without, CLUSTER, options=RESTORE)) == ["c to h1"]
     both = replace(state, affinity_groups=(group("h", APART, "d e"),))
     repaired = make_plan(both, CLUSTER, options=RESTORE)
     assert [step.reserves for step in repaired.steps] == [False, True]
@@ -122,7 +120,7 @@ def test_headroom_is_taken_only_where_nothing_else_helps() -> None:
         vm("c", "h3", needs_mb=4 * GIB), vm("d1", "h2", needs_mb=GIB), vm("d2", "h3", needs_mb=GIB),
     )  # fmt: skip
     kept = make_plan(state, CLUSTER, options=PlanOptions(reserve=True, memory_headroom=0.1))
-    assert steps(kept) in (["d1>h1", "d2>h1"], ["d2>h1", "d1>h1"])
+    assert moves(kept) in (["d1 to h1", "d2 to h1"], ["d2 to h1", "d1 to h1"])
     assert (kept.crowded, lost(kept)) == ((), [])
     taken = make_plan(state, CLUSTER, options=PlanOptions(reserve=True, memory_headroom=0.2))
     assert taken.crowded == ("h1",)
@@ -146,46 +144,31 @@ def test_a_whole_domain_is_to_be_survived() -> None:
 def test_no_fewer_migrations_would_do(seed: int) -> None:
     """Against all legal ways, walked by others who know nothing of the planner or of the rules."""
     chance = random.Random(seed)
-    restored = hopeless = 0
-    while restored + hopeless < 12:
-        state = drawn(chance)
-        oracle = Cluster(state)
-        begin = lost_hosts(state, oracle.start)
-        if not begin or oracle.violated(oracle.start):
-            continue
-        fewest = fewest_to_restore(state, oracle, len(begin))
-        plan = make_plan(state, CLUSTER, options=RESTORE)
-        assert plan.reservation is not None
-        assert plan.reservation.proven
-        end = oracle.start | {one: step.target for step in plan.steps for one in step.vms}
-        assert {one for failure in lost(plan) for one in failure} == lost_hosts(state, end)
-        assert lost_hosts(state, end) <= begin
-        assert oracle.violated(end) == 0
-        assert (fewest is None) == bool(plan.reservation.lost)
-        assert fewest is None or plan.migrations == fewest
-        requests = [Request(step.vms, step.target, step.after) for step in plan.steps]
-        assert all(oracle.replay(requests, chance) is None for _ in range(3))
-        restored, hopeless = restored + (fewest is not None), hopeless + (fewest is None)
-    assert restored
+    judged = [check(drawn(chance), chance) for _ in range(40)]
+    judged += [check(drawn_in_need_of_room(chance), chance) for _ in range(8)]
+    assert {"restored", "restored by several", "hopeless"} <= {*judged}
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_on_the_way_no_more_failures_are_lost_than_at_the_start(seed: int) -> None:
-    chance = random.Random(seed)
-    several = 0
-    for _ in range(25):
-        state = drawn_in_need_of_room(chance)
-        oracle = Cluster(state)
-        where, begin = dict(oracle.start), len(lost_hosts(state, oracle.start))
-        plan = make_plan(state, CLUSTER, options=RESTORE)
-        for step in plan.steps:
-            where |= dict.fromkeys(step.vms, step.target)
-            assert len(lost_hosts(state, where)) <= begin, steps(plan)
-        fewest = fewest_to_restore(state, oracle, begin)
-        assert plan.migrations == fewest or lost(plan)
-        assert (fewest is None) == bool(lost(plan))
-        several += plan.migrations > 1
-    assert several
+def check(state: Snapshot, chance: random.Random) -> str:
+    oracle = Cluster(state)
+    begin = lost_hosts(state, oracle.start)
+    if not begin or oracle.violated(oracle.start):
+        return "not asked"
+    plan = make_plan(state, CLUSTER, options=RESTORE)
+    end = dict(oracle.start)
+    for step in plan.steps:
+        end |= dict.fromkeys(step.vms, step.target)
+        assert len(lost_hosts(state, end)) <= len(begin), moves(plan)
+    assert {one for failure in lost(plan) for one in failure} == lost_hosts(state, end) <= begin
+    assert oracle.violated(end) == 0
+    fewest = fewest_to_restore(state, oracle, len(begin))
+    assert (fewest is None) == bool(lost(plan))
+    assert fewest is None or plan.migrations == fewest
+    requests = [Request(step.vms, step.target, step.after) for step in plan.steps]
+    assert all(oracle.replay(requests, chance) is None for _ in range(3))
+    assert plan.reservation is not None
+    assert plan.reservation.proven
+    return "hopeless" if fewest is None else "restored by several" if fewest > 1 else "restored"
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -339,11 +322,7 @@ def test_what_a_label_costs_that_is_a_rule_and_brings_members_into_a_group() -> 
 
 def test_a_search_that_time_has_ended_proves_nothing() -> None:
     """Wherever it ends: the only state that was to be looked at may be left half done."""
-    state = snapshot(
-        RESERVING, host("h1", free_mb=4 * GIB), host("h2", free_mb=GIB), host("h3", free_mb=GIB),
-        vm("a", "h1", ha=True, needs_mb=2 * GIB), vm("b", "h1", ha=True, needs_mb=2 * GIB),
-        vm("c", "h3", needs_mb=3 * GIB), vm("d", "h2", needs_mb=GIB),
-    )  # fmt: skip
+    state = IN_NEED
     problem = pose(state, CLUSTER, options=RESTORE)
     start = reservation.failing(state, CLUSTER, ())
     best = reservation.Search(state, problem, (), roomy=False).run(start, NEVER)

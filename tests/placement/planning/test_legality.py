@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.answers.plans import plan_record
-from ovirt_placement.model import Cluster, PlacementKey, SchedulingPolicy, Snapshot
+from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
 from ovirt_placement.planning import steps as following
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
@@ -20,44 +20,22 @@ from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, label, pending, snapshot, vm
 from tests.examples import examples
+from tests.placement.planning.plans import hating
 from tests.placement.rules.strategies import HOSTS, snapshots
 
 THREE_HOSTS = (host("h1"), host("h2", free_mb=20000), host("h3", free_mb=10000))
 CROWDED = (vm("a", "h1"), vm("b", "h1", migratable=False), group("g", APART, "a b"))
-
-BY_KEYS = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
-
-
-def keyed(state: Snapshot, hated: str) -> Snapshot:
-    """Where the operator keeps all VMs off one host, by keys."""
-    on_cluster = PlacementKey(
-        level="cluster", resource=CLUSTER, key_class="system", name="SAN", value=1.0, weight=-100.0
-    )
-    on_hosts = (
-        PlacementKey(level="node", resource=one, key_class="system", name="SAN", value=float(one == hated))
-        for one in ("h1", "h2", "h3")
-    )
-    return replace(state, placement_keys=(on_cluster, *on_hosts))
 
 
 def targets(plan: Plan) -> list[str]:
     return [step.target for step in plan.steps]
 
 
-def test_hosts_that_placement_keys_refuse_are_no_targets() -> None:
-    state = keyed(snapshot(BY_KEYS, *THREE_HOSTS, *CROWDED), hated="h2")
-    plan = make_plan(state, CLUSTER)
-    assert targets(plan) == ["h3"]
-    assert plan.refused == ()
-
-
-def test_keys_bind_only_where_the_policy_enables_their_unit() -> None:
-    state = keyed(snapshot(cluster(), *THREE_HOSTS, *CROWDED), hated="h2")
-    assert targets(make_plan(state, CLUSTER)) == ["h2"]
-
-
-def test_a_plan_is_not_called_proven_where_other_vms_sway_a_filter() -> None:
-    assert not make_plan(keyed(snapshot(BY_KEYS, *THREE_HOSTS, *CROWDED), hated="h2"), CLUSTER).proven
+def test_hosts_that_placement_keys_refuse_are_no_targets_where_the_policy_has_their_unit() -> None:
+    """A plan is not called proven where other VMs sway a filter."""
+    plan = make_plan(hating("h2", *CROWDED), CLUSTER)
+    assert (targets(plan), plan.refused, plan.proven) == (["h3"], (), False)
+    assert targets(make_plan(hating("h2", *CROWDED, policy=cluster()), CLUSTER)) == ["h2"]
 
 
 def test_the_engine_refuses_a_vm_of_a_group_that_must_be_on_hosts_and_lists_none() -> None:
@@ -132,7 +110,7 @@ def test_every_step_passes_every_filter_in_the_state_before_it(
     clusters = tuple(replace(one, scheduling_policy=policy) for one in state.clusters)
     state = replace(state, clusters=clusters)
     if hated is not None:
-        state = keyed(state, hated)
+        state = replace(state, placement_keys=hating(hated).placement_keys)
     plan = make_plan(state, CLUSTER)
     for step in plan.steps:
         assert legal(state, step)
