@@ -66,19 +66,21 @@ def test_a_section_of_a_component_is_decoded_when_it_asks(tmp_path: Path) -> Non
     assert config.load(written(tmp_path, ""), {}).section("enforcer", Other) == Other()
 
 
-def test_an_unknown_key_of_a_component_is_refused_as_any_other(tmp_path: Path) -> None:
-    file = written(tmp_path, '[enforcer]\nmoed = "enforce"\n')
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ('moed = "enforce"', 'moed: unknown key; did you mean "mode"?'),
+        (
+            'mode = "enforced"',
+            'mode: cannot be "enforced"; one of dry-run, enforce; did you mean "enforce"?',
+        ),
+    ],
+)
+def test_a_mistake_in_a_component_is_refused_as_any_other(tmp_path: Path, text: str, complaint: str) -> None:
+    file = written(tmp_path, f"[enforcer]\n{text}\n")
     with pytest.raises(UserError) as refusal:
         config.load(file, {}).section("enforcer", Other)
-    assert str(refusal.value) == f'{file}: [enforcer] moed: unknown key; did you mean "mode"?'
-
-
-def test_a_word_that_is_none_of_those_known_is_refused_with_them(tmp_path: Path) -> None:
-    file = written(tmp_path, '[enforcer]\nmode = "enforced"\n')
-    with pytest.raises(UserError) as refusal:
-        config.load(file, {}).section("enforcer", Other)
-    known = 'one of dry-run, enforce; did you mean "enforce"?'
-    assert str(refusal.value) == f'{file}: [enforcer] mode: cannot be "enforced"; {known}'
+    assert str(refusal.value) == f"{file}: [enforcer] {complaint}"
 
 
 @pytest.mark.parametrize(
@@ -106,29 +108,40 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, text: str, complaint:
     assert str(refusal.value) == f"{file}: {complaint}"
 
 
-def test_a_file_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
+def test_a_file_that_is_absent_and_a_variable_that_is_neither_true_nor_false_are_mistakes(
+    tmp_path: Path,
+) -> None:
     with pytest.raises(UserError, match=r"absent\.toml: cannot read the configuration: No such file"):
         config.load(tmp_path / "absent.toml", {})
-
-
-def test_a_variable_that_is_neither_true_nor_false_is_a_mistake() -> None:
     with pytest.raises(UserError, match='OVIRT_INSECURE: "maybe" is neither true nor false'):
         config.load(None, {"OVIRT_INSECURE": "maybe"})
 
 
-def test_an_engine_with_a_name_has_a_directory_of_its_own(tmp_path: Path) -> None:
-    unnamed = config.load(written(tmp_path, ""), {})
-    assert (unnamed.engine.name, unnamed.inventory.directory) == ("default", Path("/run/ovirt-placement"))
-    named = config.load(written(tmp_path, '[engine]\nname = "east-1.x_2"\n'), {})
-    assert named.inventory.directory == Path("/run/ovirt-placement/east-1.x_2")
-    said = written(tmp_path, '[engine]\nname = "east"\n[inventory]\ndirectory = "/run/ovirt-placement"\n')
-    assert config.load(said, {}).inventory.directory == Path("/run/ovirt-placement")
-
-
-def test_an_engine_with_a_name_has_units_of_its_own(tmp_path: Path) -> None:
-    assert config.load(written(tmp_path, ""), {}).unit("ovirt-enforcer") == "ovirt-enforcer"
-    named = config.load(written(tmp_path, '[engine]\nname = "east"\n'), {})
-    assert named.unit("ovirt-enforcer") == "ovirt-enforcer@east"
+@pytest.mark.parametrize(
+    ("text", "name", "directory", "unit"),
+    [
+        ("", "default", "/run/ovirt-placement", "ovirt-enforcer"),
+        (
+            '[engine]\nname = "east-1.x_2"\n',
+            "east-1.x_2",
+            "/run/ovirt-placement/east-1.x_2",
+            "ovirt-enforcer@east-1.x_2",
+        ),
+        (
+            '[engine]\nname = "east"\n[inventory]\ndirectory = "/run/ovirt-placement"\n',
+            "east",
+            "/run/ovirt-placement",
+            "ovirt-enforcer@east",
+        ),
+    ],
+    ids=["unnamed", "named", "in a directory that is set"],
+)
+def test_an_engine_with_a_name_has_a_directory_and_units_of_its_own(
+    tmp_path: Path, text: str, name: str, directory: str, unit: str
+) -> None:
+    found = config.load(written(tmp_path, text), {})
+    assert (found.engine.name, found.inventory.directory) == (name, Path(directory))
+    assert found.unit("ovirt-enforcer") == unit
 
 
 @pytest.mark.parametrize(
@@ -216,31 +229,28 @@ def test_a_configuration_that_everybody_may_change_is_refused(tmp_path: Path) ->
     assert config.load(file, {}).engine.username == "admin@internal"
 
 
+#: Owner and group of a password file, its mode, and what root reads of it; nothing where it is taken.
+OWNERS = {
+    "another user's": (65534, -1, 0o600, "belongs to another user .* or chown 0 {file}$"),
+    # As it was of the inventory's user alone, who goes on reading it.
+    "a service's": (65534, 65534, 0o600, "chown root {file} && chmod 640 {file}, which its group"),
+    "for a group": (0, 65534, 0o640, ""),
+    "its group writes": (0, 65534, 0o660, "others may read the password"),
+    "its group executes": (0, 65534, 0o650, "others may read the password"),
+    "others read": (0, 65534, 0o644, "others may read the password"),
+}
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_password_file_of_another_owner_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("owner", "group", "mode", "complaint"), OWNERS.values(), ids=OWNERS)
+def test_root_reads_its_own_password_which_a_group_of_services_may_read_and_nothing_more(
+    tmp_path: Path, owner: int, group: int, mode: int, complaint: str
+) -> None:
     file = write_password(tmp_path)
-    os.chown(file, 65534, -1)
-    with pytest.raises(UserError, match=f"belongs to another user .* or chown 0 {file}$"):
+    os.chown(file, owner, group)
+    file.chmod(mode)
+    if not complaint:
+        assert read_password(EngineSettings(password_file=file), {}).text
+        return
+    with pytest.raises(UserError, match=complaint.format(file=file)):
         read_password(EngineSettings(password_file=file), {})
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_root_is_not_advised_to_take_a_services_password_away(tmp_path: Path) -> None:
-    """As it was of the inventory's user alone, who goes on reading it."""
-    file = write_password(tmp_path)
-    os.chown(file, 65534, 65534)
-    with pytest.raises(UserError, match=f"chown root {file} && chmod 640 {file}, which its group"):
-        read_password(EngineSettings(password_file=file), {})
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_root_lets_the_group_of_the_services_read_the_password_and_nothing_more(tmp_path: Path) -> None:
-    file = write_password(tmp_path)
-    settings = EngineSettings(password_file=file)
-    os.chown(file, 0, 65534)
-    file.chmod(0o640)
-    assert read_password(settings, {}).text
-    for mode in (0o660, 0o650, 0o644):
-        file.chmod(mode)
-        with pytest.raises(UserError, match="others may read the password"):
-            read_password(settings, {})
