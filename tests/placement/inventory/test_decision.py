@@ -129,6 +129,11 @@ A, B, C = (HOSTS_STATE.vm_by_id[name] for name in "abc")
 LONGEST = 30.0
 
 
+@pytest.fixture
+def accepted() -> Accepted:
+    return Accepted(LONGEST)
+
+
 def places(found: Snapshot) -> dict[str, str]:
     """Where VMs are expected."""
     return {one.vm: one.host for one in found.pending if one.expected}
@@ -142,15 +147,13 @@ def over(accepted: Accepted, at: float, base: Snapshot = HOSTS_STATE, asked: str
     return accepted.over(base, at, at, asked)
 
 
-def test_the_one_host_that_is_left_is_expected() -> None:
-    accepted = Accepted(LONGEST)
+def test_the_one_host_that_is_left_is_expected(accepted: Accepted) -> None:
     accepted.leave_accepted("F", A, ["h2", "h1"], 10.0)
     accepted.leave_accepted("G", A, ["h2", "h3"], 10.1)
     assert places(over(accepted, 10.2)) == {"a": "h2"}
 
 
-def test_of_several_the_best_by_our_ranks_is_expected() -> None:
-    accepted = Accepted(LONGEST)
+def test_of_several_the_best_by_our_ranks_is_expected(accepted: Accepted) -> None:
     state = snapshot(cluster(policy={"preferred_hosts_weight": 2}), *HOSTS_STATE.hosts, A, B)
     accepted.leave_ranks("W", A, HOSTS, [2, 0, 1], 3, 10.0)
     assert places(over(accepted, 10.1, state)) == {"a": "h2"}
@@ -158,8 +161,7 @@ def test_of_several_the_best_by_our_ranks_is_expected() -> None:
     assert places(over(accepted, 10.3, state))["b"] == "h2"
 
 
-def test_where_ours_tie_free_memory_decides_less_what_is_expected_there() -> None:
-    accepted = Accepted(LONGEST)
+def test_where_ours_tie_free_memory_decides_less_what_is_expected_there(accepted: Accepted) -> None:
     hosts = host("h1", free_mb=9000), host("h2", free_mb=10000), host("h3", free_mb=5000)
     policy = cluster(policy={"even_memory_weight": 1})
     state = snapshot(policy, *hosts, vm("a", needs_mb=2000), vm("b", needs_mb=2000))
@@ -168,22 +170,19 @@ def test_where_ours_tie_free_memory_decides_less_what_is_expected_there() -> Non
     assert places(over(accepted, 12.0, state)) == {"a": "h2", "b": "h1"}
 
 
-def test_many_hosts_of_a_filter_alone_say_nothing() -> None:
-    accepted = Accepted(LONGEST)
+def test_many_hosts_of_a_filter_alone_say_nothing(accepted: Accepted) -> None:
     accepted.leave_accepted("F", A, [f"h{number}" for number in range(9)], 10.0)
     accepted.leave_accepted("F", B, ["h1", "h2"], 10.0)
     assert over(accepted, 10.1) is HOSTS_STATE
 
 
-def test_a_vm_that_is_asked_about_is_not_looked_at_yet() -> None:
-    accepted = Accepted(LONGEST)
+def test_a_vm_that_is_asked_about_is_not_looked_at_yet(accepted: Accepted) -> None:
     accepted.leave_accepted("F", A, ["h2"], 10.0)
     assert places(over(accepted, 10.1, asked="a")) == {}
     assert places(over(accepted, 10.2, asked="b")) == {"a": "h2"}
 
 
-def test_the_same_state_with_the_same_expected_is_the_same_object() -> None:
-    accepted = Accepted(LONGEST)
+def test_the_same_state_with_the_same_expected_is_the_same_object(accepted: Accepted) -> None:
     accepted.leave_accepted("F", A, ["h2"], 10.0)
     first = over(accepted, 10.1)
     assert over(accepted, 10.2) is first
@@ -191,40 +190,35 @@ def test_the_same_state_with_the_same_expected_is_the_same_object() -> None:
     assert over(accepted, 10.4) is not first
 
 
-def test_what_the_engine_shows_ends_it() -> None:
-    accepted = Accepted(LONGEST)
-    for name, real in (("a", "h2"), ("b", "h3")):
-        accepted.leave_accepted("F", HOSTS_STATE.vm_by_id[name], ["h2"], 10.0)
-        assert places(over(accepted, 10.1)) == {name: "h2"}
-        assert over(accepted, 10.2, with_vm(HOSTS_STATE, name, host=real)).pending == ()
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a", {"host": "h2"}),
+        ("b", {"host": "h3"}),
+        ("c", {"migrating_to": "h1", "status": "migrating"}),  # elsewhere
+    ],
+)
+def test_what_the_engine_shows_ends_it(accepted: Accepted, name: str, shown: dict[str, str]) -> None:
+    accepted.leave_accepted("F", HOSTS_STATE.vm_by_id[name], ["h2"], 10.0)
+    assert places(over(accepted, 10.1)) == {name: "h2"}
+    assert over(accepted, 10.2, with_vm(HOSTS_STATE, name, **shown)).pending == ()
 
 
-def test_a_migration_that_begins_elsewhere_ends_it() -> None:
-    accepted = Accepted(LONGEST)
-    accepted.leave_accepted("F", C, ["h1"], 10.0)
-    assert places(over(accepted, 10.1)) == {"c": "h1"}
-    migrating = with_vm(HOSTS_STATE, "c", migrating_to="h2", status="migrating")
-    assert places(over(accepted, 10.2, migrating)) == {}
-
-
-def test_a_vm_that_stays_down_is_expected_until_its_start_would_show() -> None:
-    accepted = Accepted(LONGEST)
+def test_a_vm_that_stays_down_is_expected_until_its_start_would_show(accepted: Accepted) -> None:
     accepted.leave_accepted("F", A, ["h2"], 10.0)
     down = with_vm(HOSTS_STATE, "a", status="down")
     assert places(accepted.over(down, 14.9, 15.0)) == {"a": "h2"}
     assert places(accepted.over(down, 15.1, 15.2)) == {}
 
 
-def test_nothing_is_expected_for_longer_than_allowed() -> None:
-    accepted = Accepted(LONGEST)
+def test_nothing_is_expected_for_longer_than_allowed(accepted: Accepted) -> None:
     waiting = with_vm(HOSTS_STATE, "a", status="wait_for_launch")
     accepted.leave_accepted("F", A, ["h2"], 10.0)
     assert places(over(accepted, 39.9, waiting)) == {"a": "h2"}
     assert places(over(accepted, 40.1, waiting)) == {}
 
 
-def test_an_intent_of_the_enforcer_is_known_better() -> None:
-    accepted = Accepted(LONGEST)
+def test_an_intent_of_the_enforcer_is_known_better(accepted: Accepted) -> None:
     accepted.leave_accepted("F", C, ["h1"], 10.0)
     meant = replace(
         HOSTS_STATE, pending=(replace(over(accepted, 10.1).pending[0], host="h2", expected=False),)
@@ -232,8 +226,7 @@ def test_an_intent_of_the_enforcer_is_known_better() -> None:
     assert [one.host for one in over(accepted, 10.2, meant).pending] == ["h2"]
 
 
-def test_events_say_where_it_went_or_that_it_did_not() -> None:
-    accepted = Accepted(LONGEST)
+def test_events_say_where_it_went_or_that_it_did_not(accepted: Accepted) -> None:
     for name in "ab":
         accepted.leave_accepted("F", HOSTS_STATE.vm_by_id[name], ["h2"], 10.0)
     over(accepted, 10.1)
@@ -244,15 +237,13 @@ def test_events_say_where_it_went_or_that_it_did_not() -> None:
     assert places(over(accepted, 10.6)) == {"a": "h1"}
 
 
-def test_another_decision_about_a_vm_begins_again() -> None:
-    accepted = Accepted(LONGEST)
+def test_another_decision_about_a_vm_begins_again(accepted: Accepted) -> None:
     accepted.leave_accepted("F", A, ["h2"], 10.0)
     over(accepted, 10.1)
     accepted.leave_accepted("F", A, ["h1"], 12.0)
     assert places(over(accepted, 12.1)) == {"a": "h1"}
 
 
-def test_a_vm_whose_one_host_is_the_present_one_stays_where_it_is() -> None:
-    accepted = Accepted(LONGEST)
+def test_a_vm_whose_one_host_is_the_present_one_stays_where_it_is(accepted: Accepted) -> None:
     accepted.leave_accepted("F", C, ["h3"], 10.0)
     assert over(accepted, 10.1) is HOSTS_STATE

@@ -1,62 +1,57 @@
 """What is read on demand: statistics where a rule asks for them, and searches that a rule names."""
 
-import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import KnownSearches, Needed, needed, searches_of
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import MemberSearch, SchedulingPolicy, Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS
-from ovirt_simulator.core.backend import PROMPT
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import serve
 from tests import builders as build
 from tests.builders import rule
 from tests.configuration import write_configuration
+from tests.placement.engine.simulated import simulated
+from tests.placement.inventory.published.key_store import publication
 from tests.placement.inventory.running import ended, loaded, running
+
+OF_HOSTS = frozenset({HOST_STATISTICS})
+OF_ALL = frozenset({HOST_STATISTICS, VM_STATISTICS})
 
 
 @pytest.mark.parametrize(
-    ("cluster", "wanted"),
+    ("policy", "wanted"),
     [
-        ({}, frozenset()),
-        ({"ha_reservation": True}, frozenset({HOST_STATISTICS, VM_STATISTICS})),
-        (
-            {"scheduling_policy": SchedulingPolicy(filters=("AffinityFilter",), weights={"X": 1})},
-            frozenset(),
-        ),
-        (
-            {"scheduling_policy": SchedulingPolicy(engine_filters=("CPU", "Memory"))},
-            frozenset(),
-        ),
-        (
-            {"scheduling_policy": SchedulingPolicy(engine_filters=("CPU", "CPUOverloaded"))},
-            frozenset({HOST_STATISTICS}),
-        ),
-        (
-            {"scheduling_policy": SchedulingPolicy(balance="HaReservationBalance")},
-            frozenset({HOST_STATISTICS, VM_STATISTICS}),
-        ),
-        (
-            {"scheduling_policy": SchedulingPolicy(filters=("PlacementKeyFilter",))},
-            frozenset({HOST_STATISTICS}),
-        ),
-        (
-            {"scheduling_policy": SchedulingPolicy(weights={"PlacementKeyWeight": 2})},
-            frozenset({HOST_STATISTICS}),
-        ),
+        ({"filters": ("AffinityFilter",), "weights": {"X": 1}}, frozenset()),
+        ({"engine_filters": ("CPU", "Memory")}, frozenset()),
+        ({"engine_filters": ("CPU", "CPUOverloaded")}, OF_HOSTS),
+        ({"balance": "HaReservationBalance"}, OF_ALL),
+        ({"filters": ("PlacementKeyFilter",)}, OF_HOSTS),
+        ({"weights": {"PlacementKeyWeight": 2}}, OF_HOSTS),
     ],
 )
-def test_what_is_needed_is_what_enabled_rules_ask(cluster: dict[str, Any], wanted: Needed) -> None:
-    assert needed((build.cluster("plain"), build.cluster("asking", **cluster))) == wanted
+def test_what_is_needed_is_what_enabled_rules_ask(policy: dict[str, Any], wanted: Needed) -> None:
+    asking = build.cluster("asking", scheduling_policy=SchedulingPolicy(**policy))
+    assert needed((build.cluster("plain"), asking)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("ha_reservation", "tagged", "wanted"),
+    [
+        (False, False, frozenset()),
+        (True, False, OF_ALL),
+        (False, True, OF_HOSTS | {HOST_TAGS}),
+        (True, True, OF_ALL | {HOST_TAGS}),
+    ],
+)
+def test_a_reservation_needs_statistics_and_tags_of_hosts_where_they_name_domains(
+    ha_reservation: bool, tagged: bool, wanted: Needed
+) -> None:
+    assert needed((build.cluster(ha_reservation=ha_reservation),), tagged=tagged) == wanted
 
 
 def state(*, ha_reservation: bool) -> Snapshot:
@@ -68,15 +63,9 @@ def state(*, ha_reservation: bool) -> Snapshot:
 
 
 @contextmanager
-def simulated(folder: Path, *, ha_reservation: bool) -> Iterator[Path]:
-    engine = Engine.from_snapshot(
-        state(ha_reservation=ha_reservation), clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT
-    )
-    server = serve(engine)
-    try:
+def followed(folder: Path, *, ha_reservation: bool) -> Iterator[Path]:
+    with simulated(state(ha_reservation=ha_reservation)) as (_, server, _):
         yield write_configuration(folder, server.api_url)
-    finally:
-        server.close()
 
 
 def measured(snapshot: Snapshot) -> bool:
@@ -86,24 +75,18 @@ def measured(snapshot: Snapshot) -> bool:
 
 
 def test_the_service_publishes_them_with_their_age(tmp_path: Path) -> None:
-    with simulated(tmp_path, ha_reservation=True) as file, running(file) as service:
+    with followed(tmp_path, ha_reservation=True) as file, running(file) as service:
         config = loaded(file)
         while not measured(inventory.snapshot(config=config)):
             assert inventory.wait_for_change(30, config=config)
-        age = statistics_age(config)
-        assert age is not None
-        assert 0 <= age < 60
+        seconds = age(publication(config).moments.statistics_at)
+        assert seconds is not None
+        assert 0 <= seconds < 60
         ended(service)
 
 
-def statistics_age(config: Config) -> float | None:
-    published = inventory.known(config=config, max_age=math.inf).publication
-    assert published is not None
-    return age(published.moments.statistics_at)
-
-
 def test_where_only_a_filter_of_the_engines_asks_no_vm_is_measured(tmp_path: Path) -> None:
-    with simulated(tmp_path, ha_reservation=False) as file, running(file) as service:
+    with followed(tmp_path, ha_reservation=False) as file, running(file) as service:
         config = loaded(file)
         found = inventory.snapshot(config=config, max_age=0, deadline=30)
         while not found.hosts[0].measured:
@@ -115,24 +98,18 @@ def test_where_only_a_filter_of_the_engines_asks_no_vm_is_measured(tmp_path: Pat
 
 @pytest.mark.parametrize("needed", [True, False])
 def test_without_a_service_they_are_read_where_they_are_needed(tmp_path: Path, needed: bool) -> None:
-    with simulated(tmp_path, ha_reservation=needed) as file:
+    with followed(tmp_path, ha_reservation=needed) as file:
         assert measured(inventory.snapshot(config=loaded(file))) == needed
 
 
 TAGGED = '[ha]\ndomain_tags = ["rack-"]\n'
 
 
-@pytest.mark.parametrize(("ha_reservation", "tagged"), [(True, True), (True, False), (False, True)])
-def test_tags_of_hosts_are_needed_where_they_name_domains(ha_reservation: bool, tagged: bool) -> None:
-    cluster = build.cluster(ha_reservation=ha_reservation)
-    assert (HOST_TAGS in needed((cluster,), tagged=tagged)) is tagged
-
-
 @pytest.mark.parametrize("tagged", [True, False])
 def test_without_a_service_tags_of_hosts_are_read_where_they_name_domains(
     tmp_path: Path, tagged: bool
 ) -> None:
-    with simulated(tmp_path, ha_reservation=True) as file:
+    with followed(tmp_path, ha_reservation=True) as file:
         file.write_text(file.read_text() + (TAGGED if tagged else ""))
         (host,) = inventory.snapshot(config=loaded(file)).hosts
         assert host.tags == (("rack-1",) if tagged else ())

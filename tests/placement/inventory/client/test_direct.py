@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -21,18 +20,18 @@ from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.client import READERS, EngineState
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.on_demand import Demands, referred
-from ovirt_placement.model import Disk, Network, Nic, Pending, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.model import Disk, Network, Nic, Pending, Snapshot, VnicProfile
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyStore
-from ovirt_simulator.core.backend import PROMPT
-from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
-from ovirt_simulator.http.server import Server, serve
-from tests import builders
+from ovirt_simulator.http.server import Server
 from tests import builders as build
 from tests.configuration import write_configuration
+from tests.placement.engine.simulated import simulated
 from tests.placement.engine_server import EngineServer
+from tests.placement.inventory.published.key_store import key
 from tests.placement.inventory.running import configured, loaded, readings
+from tests.placement.store.conftest import at_once
 from tests.plugins.published import Publisher
 from tests.stored import prepared, put_keys
 
@@ -55,9 +54,8 @@ FOREVER = 3600.0
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    running = serve(Engine.from_snapshot(STATE, clock=datetime(2026, 1, 1, tzinfo=UTC), settings=PROMPT))
-    yield running
-    running.close()
+    with simulated(STATE) as (_, running, _):
+        yield running
 
 
 @pytest.fixture
@@ -190,17 +188,10 @@ def store(config: Config) -> Iterator[Store]:
 def test_without_a_service_the_engine_is_read_and_shared_by_threads(
     engine: EngineServer, config: Config
 ) -> None:
-    found: list[Snapshot] = []
-    askers = [
-        threading.Thread(target=lambda: found.append(inventory.snapshot(config=config, max_age=30)))
-        for _ in range(8)
-    ]
-    for asker in askers:
-        asker.start()
-    for asker in askers:
-        asker.join(30)
-    assert all(snapshot is found[0] for snapshot in found)
-    assert len(found) == 8
+    first, *others = at_once(8, lambda number: inventory.snapshot(config=config, max_age=30))
+    assert isinstance(first, Snapshot)
+    assert len(others) == 7
+    assert all(other is first for other in others)
     assert readings(engine) == 1
 
 
@@ -257,17 +248,13 @@ def test_engines_that_share_a_store_are_asked_in_turns_and_never_mixed(
     theirs.close()
     for engine in ("default", "other"):
         keys = KeyStore(config.store.url, engine=engine, patience_seconds=30)
-        put_keys(keys, [key_named(engine)])
+        put_keys(keys, [key(engine, VM, "server")])
         keys.close()
     for _ in range(2):
         for asked, engine, memory_mb in ((config, "default", 77), (other, "other", 88)):
             found = inventory.snapshot(config=asked, max_age=30)
             assert found.pending == (Pending(vm=VM, host=TARGET, memory_mb=memory_mb),)
-            assert found.placement_keys == (key_named(engine),)
-
-
-def key_named(name: str) -> PlacementKey:
-    return PlacementKey(level="server", resource=VM, key_class="system", name=name, value=1.0, weight=5.0)
+            assert found.placement_keys == (key(engine, VM, "server"),)
 
 
 def test_a_store_that_is_not_there_is_none(config: Config) -> None:
@@ -314,12 +301,12 @@ def test_a_store_that_cannot_be_read_is_reported_and_holds_up_no_answer(
 def test_a_new_version_has_what_was_looked_up_in_the_one_before(tmp_path: Path) -> None:
     """A look-up of ten thousand VMs would else be the most of what its first decision costs."""
     publisher = Publisher(tmp_path)
-    host, other = builders.host("h1"), builders.host("h2")
-    publisher.publish(builders.snapshot(host, other, builders.vm("v1", "h1"), builders.vm("v2", "h1")))
+    host, other = build.host("h1"), build.host("h2")
+    publisher.publish(build.snapshot(host, other, build.vm("v1", "h1"), build.vm("v2", "h1")))
     config = loaded(publisher.config)
     before = inventory.snapshot(config=config)
     looked_up = before.vm_by_id
-    publisher.publish(replace(before, vms=(before.vms[0], builders.vm("v2", "h2"))))
+    publisher.publish(replace(before, vms=(before.vms[0], build.vm("v2", "h2"))))
     after = inventory.snapshot(config=config)
     assert "vm_by_id" in vars(after)
     assert after.vm_by_id == {vm.id: vm for vm in after.vms} != looked_up

@@ -35,6 +35,7 @@ from tests.kit.served import ServedInventory
 from tests.placement.model.full_state import full_state, loaded
 from tests.plugins.published import Publisher
 
+FULL: Snapshot = loaded(full_state())
 LISTS = (
     "hosts", "vms", "affinity_groups", "affinity_labels", "placement_keys", "frozen_keys", "sticky_copies"
 )  # fmt: skip
@@ -154,9 +155,8 @@ def test_of_a_long_list_only_the_records_that_differ_are_sent() -> None:
 
 
 def test_a_whole_state_survives_in_parts() -> None:
-    snapshot = loaded(full_state())
-    many = replace(snapshot, vms=tuple(replace(snapshot.vms[0], id=f"v{number}") for number in range(1001)))
-    for one in (snapshot, many):
+    many = replace(FULL, vms=tuple(replace(FULL.vms[0], id=f"v{number}") for number in range(1001)))
+    for one in (FULL, many):
         assert with_changes(EMPTY, find_changes(EMPTY, one)) == one
 
 
@@ -247,75 +247,61 @@ def test_what_is_too_old_damaged_of_another_run_or_not_there_is_not(
 
 
 @pytest.fixture
-def full_snapshot() -> Snapshot:
-    read: Snapshot = loaded(full_state())
-    return read
-
-
-@pytest.fixture
 def names(tmp_path: Path) -> NameList:
     return NameList(tmp_path)
 
 
-def named(full_snapshot: Snapshot, *names: str) -> Snapshot:
-    """The full_snapshot with VMs of these names, and without groups."""
-    one = full_snapshot.vms[0]
+def named(*names: str) -> Snapshot:
+    """The full state with VMs of these names, and without groups."""
+    one = FULL.vms[0]
     vms = tuple(replace(one, id=f"v{at}", name=name) for at, name in enumerate(names))
-    hosts = tuple(replace(one, name=f"host {at}") for at, one in enumerate(full_snapshot.hosts[:1]))
-    clusters = tuple(replace(one, name="blue") for one in full_snapshot.clusters[:1])
-    groups = tuple(replace(one, name="apart") for one in full_snapshot.affinity_groups[:1])
-    return replace(full_snapshot, vms=vms, hosts=hosts, clusters=clusters, affinity_groups=groups)
+    hosts = tuple(replace(one, name=f"host {at}") for at, one in enumerate(FULL.hosts[:1]))
+    clusters = tuple(replace(one, name="blue") for one in FULL.clusters[:1])
+    groups = tuple(replace(one, name="apart") for one in FULL.affinity_groups[:1])
+    return replace(FULL, vms=vms, hosts=hosts, clusters=clusters, affinity_groups=groups)
 
 
-def test_names_stand_in_a_file_for_the_group(
-    tmp_path: Path, names: NameList, full_snapshot: Snapshot
-) -> None:
-    names.publish(named(full_snapshot, "b", "a b", "b"))
+def test_names_stand_in_a_file_for_the_group(tmp_path: Path, names: NameList) -> None:
+    names.publish(named("b", "a b", "b"))
     file = tmp_path / "names"
     assert file.read_text() == "cluster\tblue\ngroup\tapart\nhost\thost 0\nvm\ta b\nvm\tb\n"
     assert file.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_line_cannot_hold_is_left_out(
-    tmp_path: Path, names: NameList, full_snapshot: Snapshot
-) -> None:
+def test_what_a_line_cannot_hold_is_left_out(tmp_path: Path, names: NameList) -> None:
     hostile = ("a\nvm\tb", "a\tb", "\x1b[2J", "\x7f", "\x85", "\u2028", "\u202e", "-rf", "", "x" * 256)
-    names.publish(named(full_snapshot, *hostile, "x" * 255, "ü"))
+    names.publish(named(*hostile, "x" * 255, "ü"))
     listed = (tmp_path / "names").read_text().split("\n")
     assert [line for line in listed if line.startswith("vm")] == [f"vm\t{'x' * 255}", "vm\tü"]
 
 
-def test_it_is_bounded(tmp_path: Path, names: NameList, full_snapshot: Snapshot) -> None:
-    names.publish(named(full_snapshot, *(f"v{at}" for at in range(100_010))))
+def test_it_is_bounded(tmp_path: Path, names: NameList) -> None:
+    names.publish(named(*(f"v{at}" for at in range(100_010))))
     assert (tmp_path / "names").read_bytes().count(b"\n") == 100_000
 
 
-def test_it_is_written_again_only_when_names_change(
-    tmp_path: Path, names: NameList, full_snapshot: Snapshot
-) -> None:
-    file, before = tmp_path / "names", named(full_snapshot, "a", "b")
+def test_it_is_written_again_only_when_names_change(tmp_path: Path, names: NameList) -> None:
+    file, before = tmp_path / "names", named("a", "b")
     names.publish(before)
     first = file.stat()
     moved = tuple(replace(one, memory_mb=one.memory_mb + 1) for one in before.vms)
     names.publish(replace(before, vms=moved))
     assert file.stat() == first
-    names.publish(named(full_snapshot, "a", "c"))
+    names.publish(named("a", "c"))
     assert file.stat().st_ino != first.st_ino
     assert "vm\tc\n" in file.read_text()
 
 
-def test_where_it_cannot_be_written_the_next_one_is(
-    tmp_path: Path, names: NameList, full_snapshot: Snapshot
-) -> None:
+def test_where_it_cannot_be_written_the_next_one_is(tmp_path: Path, names: NameList) -> None:
     (tmp_path / "names").mkdir()
-    names.publish(named(full_snapshot, "a"))
+    names.publish(named("a"))
     assert [path.name for path in tmp_path.iterdir()] == ["names"]
     (tmp_path / "names").rmdir()
-    names.publish(named(full_snapshot, "b"))
+    names.publish(named("b"))
     assert "vm\tb\n" in (tmp_path / "names").read_text()
 
 
-def test_it_goes_with_the_service(tmp_path: Path, names: NameList, full_snapshot: Snapshot) -> None:
-    names.publish(full_snapshot)
+def test_it_goes_with_the_service(tmp_path: Path, names: NameList) -> None:
+    names.publish(FULL)
     names.withdraw()
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.engine.vms import ALL_DETAILS, Detail
+from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import Demands, Details, VmDetails
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading, read
@@ -20,7 +20,6 @@ from tests.placement.inventory.service.furnished import (
     DESCRIBED,
     EVERY_LEVEL,
     NETWORKS,
-    PROFILES,
     as_state_files_have,
     furnished,
     furnished_state,
@@ -185,16 +184,20 @@ def test_what_happened_while_the_engine_was_silent_is_found(stage: Stage) -> Non
     assert stage.follower.moments.details_at == stage.details_at
 
 
+def details_of(stage: Stage) -> dict[str, VmDetails]:
+    return {vm.id: VmDetails.of_vm(vm) for vm in stage.follower.snapshot().vms}
+
+
 def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Stage) -> None:
     watch(stage, *EVERY_LEVEL)
-    before = {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms}
+    before = details_of(stage)
     for vm in stage.engine.queries.state.vms.values():
         stage.engine.vms.edit(vm.id, **DESCRIBED)
     turns(stage)
-    assert {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms} == before
+    assert details_of(stage) == before
     stage.read(ReconciliationScope.WHOLE)
     turns(stage)
-    assert {vm.id: (vm.disks, vm.nics, vm.owner) for vm in stage.follower.snapshot().vms} == before
+    assert details_of(stage) == before
 
 
 def test_an_engine_that_fails_on_what_it_is_to_follow_hides_no_vm(stage: Stage) -> None:
@@ -271,10 +274,8 @@ def test_a_vm_that_a_larger_reading_lacks_is_read_by_itself(stage: Stage) -> Non
 def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage) -> None:
     watch(stage, "network")
     vm = some_vm(stage)
-    vms = {vm.id: VmDetails.of_vm(vm) for vm in stage.follower.snapshot().vms}
-    stage.follower.hand_in(
-        Reading(stage.now, details=Details(Detail.NICS, vms))
-    )  # as if no event had reported of a profile
+    # As if no event had reported of a profile.
+    stage.follower.hand_in(Reading(stage.now, details=Details(Detail.NICS, details_of(stage))))
     stage.turn()
     assert stage.follower.snapshot().vnic_profiles == ()
     stage.engine.vms.add_nic(vm.id, name="nic0", vnic_profile="bulk")
@@ -324,24 +325,3 @@ def test_an_owner_changes_with_the_name_of_a_tag_and_goes_with_the_tag(stage: St
     portal.remove_tag(tag.id)
     turns(stage)
     assert known(stage, vm.id).owner == "user0"
-
-
-def test_who_manages_a_whole_cluster_owns_none_of_its_vms(stage: Stage) -> None:
-    for cluster in stage.engine.queries.state.clusters.values():
-        Portal(stage.engine).grant(USER_VM_MANAGER.id, "boss", cluster=cluster.id)
-    watch(stage, "customer_offer")
-    owners = {vm.id: vm.owner for vm in stage.engine.snapshot().vms}
-    assert {vm.id: vm.owner for vm in stage.follower.snapshot().vms} == owners
-    assert "boss" not in owners.values()
-    for vm in stage.engine.queries.state.vms.values():
-        stage.engine.vms.edit(vm.id, **DESCRIBED)
-    turns(stage)
-    assert {vm.id: vm.owner for vm in stage.follower.snapshot().vms} == owners
-
-
-def test_all_details_of_an_engine_can_be_read_at_once(stage: Stage) -> None:
-    reading = read(stage.connection, ReconciliationScope.DETAILS, Demands(details=ALL_DETAILS), 0.0)
-    assert reading.details is not None
-    shown = stage.shown(devices=True)
-    assert reading.details.vms == {vm.id: VmDetails.of_vm(vm) for vm in shown.vms}
-    assert reading.details.networks == (NETWORKS, PROFILES)

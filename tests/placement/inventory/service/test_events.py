@@ -152,27 +152,23 @@ def test_events_may_come_in_any_order() -> None:
     assert target(targets_of(started(8, "h3"), event(6, 63, vm="v"), started(5))) == "id3"
 
 
-def test_a_vm_that_has_not_begun_yet_keeps_its_target_for_a_while() -> None:
-    before = build.vm("v", "id1")
+@pytest.mark.parametrize(
+    "readings",
+    [
+        # The engine logs before it saves: for a while a VM need not have begun.
+        [("id1", "up", 11.0, "id2"), ("id1", "up", 15.1, None)],
+        [("id1", "migrating", 10.5, "id2"), ("id1", "up", 11.0, None)],
+        [("id2", "up", 10.5, None)],
+    ],
+    ids=["never begun", "returned", "arrived"],
+)
+def test_a_target_is_known_until_a_reading_shows_the_end(
+    readings: list[tuple[str, str, float, str | None]],
+) -> None:
     targets = targets_of(started(5), now=10.0)
-    targets.read(before, 11.0)  # the engine logs before it saves
-    assert target(targets) == "id2"
-    targets.read(before, 15.1)
-    assert target(targets) is None
-
-
-def test_a_vm_that_was_migrating_and_is_up_has_no_target() -> None:
-    targets = targets_of(started(5), now=10.0)
-    targets.read(build.vm("v", "id1", status="migrating"), 10.5)
-    assert target(targets) == "id2"
-    targets.read(build.vm("v", "id1"), 11.0)
-    assert target(targets) is None
-
-
-def test_a_vm_that_is_there_already_has_no_target() -> None:
-    targets = targets_of(started(5), now=10.0)
-    targets.read(build.vm("v", "id2"), 10.5)
-    assert target(targets) is None
+    for on, status, moment, expected in readings:
+        targets.read(build.vm("v", on, status=status), moment)
+        assert target(targets) == expected
 
 
 def test_the_end_is_remembered_for_a_late_start_and_then_forgotten() -> None:
@@ -187,18 +183,7 @@ def test_the_end_is_remembered_for_a_late_start_and_then_forgotten() -> None:
 
 def heard(code: int, vm: str | None = "v", host: str | None = "h") -> list[tuple[str, str | None, float]]:
     found: list[tuple[str, str | None, float]] = []
-    event = EngineEvent(
-        id=1,
-        code=code,
-        severity="normal",
-        time=0.0,
-        description="",
-        correlation_id=None,
-        vm=vm,
-        host=host,
-        cluster=None,
-    )
-    reported_start(event, 5.0, lambda *reported: found.append(reported))
+    reported_start(event(1, code, vm=vm, host=host), 5.0, lambda *reported: found.append(reported))
     return found
 
 

@@ -1,5 +1,7 @@
 """What is read again and when: after an event, at its interval, and the sooner the more is decided."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,6 +89,15 @@ class Reader:
             self.readings += 1
             self.rereads.read(VM, self.engine.states[self.seen][1], now)
 
+    def turns(self, pauses: list[float], until: float) -> Iterator[float]:
+        """Take turns with these pauses, over and over, until then; yields the moment after each."""
+        now = 0.0
+        while now < until:
+            for pause in pauses:
+                now += pause
+                self.turn(now)
+                yield now
+
 
 @dataclass(frozen=True)
 class Step:
@@ -137,12 +148,9 @@ def test_whatever_comes_late_the_view_comes_to_hold_the_engines_state(
     history: list[Step], pauses: list[float]
 ) -> None:
     engine = lived(history)
-    reader, now = Reader(engine), 0.0
-    bound = end_of(engine) + SOON_SECONDS + 2 * max(pauses)
-    while now < bound:
-        for pause in pauses:
-            now += pause
-            reader.turn(now)
+    reader = Reader(engine)
+    for _ in reader.turns(pauses, end_of(engine) + SOON_SECONDS + 2 * max(pauses)):
+        pass
     assert engine.states[reader.seen][1] == engine.last
 
 
@@ -151,51 +159,45 @@ def test_a_state_is_seen_in_the_first_turn_in_which_it_and_its_event_show(
     history: list[Step], pauses: list[float]
 ) -> None:
     engine = lived(history)
-    reader, now = Reader(engine), 0.0
-    while now < end_of(engine) + LATER_SECONDS:
-        for pause in pauses:
-            now += pause
-            reader.turn(now)
-            shown = engine.shown(now)
-            if shown and engine.events[shown - 1][0] <= now:
-                assert reader.seen == shown
+    reader = Reader(engine)
+    for now in reader.turns(pauses, end_of(engine) + LATER_SECONDS):
+        shown = engine.shown(now)
+        if shown and engine.events[shown - 1][0] <= now:
+            assert reader.seen == shown
 
 
 @given(steps(lag=0.5, late=0.5), turns)
 def test_when_nothing_happens_any_more_nothing_is_read(history: list[Step], pauses: list[float]) -> None:
     engine = lived(history)
-    reader, now = Reader(engine), 0.0
-    while now < end_of(engine) + LATER_SECONDS + 2 * max(pauses):
-        for pause in pauses:
-            now += pause
-            reader.turn(now)
+    reader = Reader(engine)
+    *_, now = reader.turns(pauses, end_of(engine) + LATER_SECONDS + 2 * max(pauses))
     readings = reader.readings
-    for _ in range(20):
-        now += 1.0
-        reader.turn(now)
+    for second in range(1, 21):
+        reader.turn(now + second)
     assert reader.readings == readings
 
 
-def test_an_unknown_effect_is_looked_for_at_once_soon_and_later() -> None:
-    rereads, readings = Rereads(), []
-    rereads.ask(VM, 10.0)
+def moments_of(rereads: Rereads, gone_at: float = math.inf) -> list[float]:
+    """When the VM, which goes at a moment, is read within ten seconds, if turns are a tenth apart."""
+    readings = []
     for tenth in range(100, 200):
         now = tenth / 10
         if rereads.due(now):
             readings.append(now)
-            rereads.read(VM, build.vm("v"), now)
-    assert readings == [10.0, 11.0, 15.0]
+            rereads.read(VM, build.vm("v") if now < gone_at else None, now)
+    return readings
+
+
+def test_an_unknown_effect_is_looked_for_at_once_soon_and_later() -> None:
+    rereads = Rereads()
+    rereads.ask(VM, 10.0)
+    assert moments_of(rereads) == [10.0, 11.0, 15.0]
 
 
 def test_an_effect_that_shows_is_confirmed_soon_and_no_more() -> None:
-    rereads, readings = Rereads(), []
+    rereads = Rereads()
     rereads.await_effect(VM, lambda found: found is None, 10.0)
-    for tenth in range(100, 200):
-        now = tenth / 10
-        if rereads.due(now):
-            readings.append(now)
-            rereads.read(VM, build.vm("v") if now < 10.35 else None, now)
-    assert readings == [10.0, 10.1, 10.2, 10.3, 10.4, 11.0]
+    assert moments_of(rereads, gone_at=10.35) == [10.0, 10.1, 10.2, 10.3, 10.4, 11.0]
 
 
 def test_an_effect_that_never_shows_is_given_up() -> None:
@@ -213,6 +215,10 @@ def test_a_reading_that_failed_is_due_still() -> None:
     assert rereads.due(10.0) == rereads.due(10.5) == (VM,)
 
 
+WHOLE, OF_HOSTS, STATISTICS, DETAILS = (
+    ReconciliationScope.WHOLE, ReconciliationScope.HOSTS,
+    ReconciliationScope.STATISTICS, ReconciliationScope.DETAILS,
+)  # fmt: skip
 SETTINGS = InventorySettings(
     hosts_interval_seconds=15,
     vms_interval_seconds=60,
@@ -225,7 +231,7 @@ WITH_DISKS = Demands(details=Detail.DISKS)
 
 def schedule(*scopes: ReconciliationScope) -> Reconciliations:
     """Those that are read one after another; without names, the topology and what is measured."""
-    usual = (ReconciliationScope.WHOLE, ReconciliationScope.HOSTS, ReconciliationScope.STATISTICS)
+    usual = (WHOLE, OF_HOSTS, STATISTICS)
     made = reconciliations(SETTINGS)
     return {scope: made[scope] for scope in scopes or usual}
 
@@ -233,8 +239,8 @@ def schedule(*scopes: ReconciliationScope) -> Reconciliations:
 def done(made: Reconciliations, scope: ReconciliationScope, now: float) -> None:
     """As the service takes note of a reading."""
     made[scope].began = now
-    if scope is ReconciliationScope.WHOLE:
-        made[ReconciliationScope.HOSTS].began = now
+    if scope is WHOLE:
+        made[OF_HOSTS].began = now
 
 
 def read_until(
@@ -254,28 +260,18 @@ def read_until(
 
 def test_each_scope_has_its_interval_and_a_whole_reading_has_the_hosts_in_it() -> None:
     made = schedule()
-    made[ReconciliationScope.WHOLE].require(0.0)
-    assert read_until(made, 100.0, NO_DEMANDS) == [
-        (0.0, ReconciliationScope.WHOLE),
-        (15.0, ReconciliationScope.HOSTS),
-        (30.0, ReconciliationScope.HOSTS),
-        (45.0, ReconciliationScope.HOSTS),
-        (60.0, ReconciliationScope.WHOLE),
-        (75.0, ReconciliationScope.HOSTS),
-        (90.0, ReconciliationScope.HOSTS),
-    ]
+    made[WHOLE].require(0.0)
+    scopes = (WHOLE, OF_HOSTS, OF_HOSTS, OF_HOSTS, WHOLE, OF_HOSTS, OF_HOSTS)
+    assert read_until(made, 100.0, NO_DEMANDS) == [*zip(range(0, 100, 15), scopes, strict=True)]
 
 
 def test_statistics_wait_for_a_reader_but_not_for_ever() -> None:
-    made = schedule(ReconciliationScope.STATISTICS)
-    statistics = made[ReconciliationScope.STATISTICS]
+    made = schedule(STATISTICS)
+    statistics = made[STATISTICS]
     statistics.require(0.0)
     assert [now for now, _ in read_until(made, 500.0, WITH_STATISTICS)] == [0.0, 200.0, 400.0]
     statistics.asked_at = 501.0
-    assert [next_reading(made, WITH_STATISTICS, now)[0] for now in (439.0, 501.0)] == [
-        None,
-        ReconciliationScope.STATISTICS,
-    ]
+    assert [next_reading(made, WITH_STATISTICS, now)[0] for now in (439.0, 501.0)] == [None, STATISTICS]
     statistics.began, statistics.asked_at = 501.0, 520.0
     assert next_reading(made, WITH_STATISTICS, 520.0) == (None, 21.0)
 
@@ -289,34 +285,31 @@ def test_nothing_is_due_before_the_first_demand() -> None:
 def test_a_demand_is_met_only_by_a_reading_that_began_later() -> None:
     made = schedule()
     woken: list[bool] = []
-    whole = made[ReconciliationScope.WHOLE]
+    whole = made[WHOLE]
     whole.wake = lambda: woken.append(True)
     whole.require(0.0)
-    done(made, ReconciliationScope.WHOLE, 1.0)
+    done(made, WHOLE, 1.0)
     whole.require(2.0)
     assert len(woken) == 2
-    done(made, ReconciliationScope.WHOLE, 1.9)
-    assert next_reading(made, NO_DEMANDS, 3.0)[0] is ReconciliationScope.WHOLE
-    done(made, ReconciliationScope.WHOLE, 2.0)
+    done(made, WHOLE, 1.9)
+    assert next_reading(made, NO_DEMANDS, 3.0)[0] is WHOLE
+    done(made, WHOLE, 2.0)
     assert next_reading(made, NO_DEMANDS, 3.0)[0] is None
 
 
 def test_details_are_read_at_long_intervals_and_at_once_when_others_are_needed() -> None:
-    made = schedule(ReconciliationScope.DETAILS)
-    made[ReconciliationScope.DETAILS].require(0.0)
-    assert read_until(made, 700.0, WITH_DISKS) == [
-        (0.0, ReconciliationScope.DETAILS),
-        (600.0, ReconciliationScope.DETAILS),
-    ]
-    made[ReconciliationScope.DETAILS].require(701.0, more=True)
-    assert next_reading(made, WITH_DISKS, 702.0)[0] is ReconciliationScope.DETAILS
+    made = schedule(DETAILS)
+    made[DETAILS].require(0.0)
+    assert read_until(made, 700.0, WITH_DISKS) == [(0.0, DETAILS), (600.0, DETAILS)]
+    made[DETAILS].require(701.0, more=True)
+    assert next_reading(made, WITH_DISKS, 702.0)[0] is DETAILS
 
 
 def test_details_that_nothing_needs_are_never_read_even_if_they_were_demanded() -> None:
-    made = schedule(ReconciliationScope.DETAILS)
-    made[ReconciliationScope.DETAILS].require(0.0)
+    made = schedule(DETAILS)
+    made[DETAILS].require(0.0)
     assert read_until(made, 10_000.0, WITH_STATISTICS) == []
-    assert read_until(made, 0.0, WITH_DISKS) == [(0.0, ReconciliationScope.DETAILS)]
+    assert read_until(made, 0.0, WITH_DISKS) == [(0.0, DETAILS)]
 
 
 PACE = InventorySettings(interval_seconds=5.0, max_age_seconds=0.5)
