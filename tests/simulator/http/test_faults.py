@@ -12,60 +12,61 @@ from ovirt_simulator.http.server import Server
 from tests.simulator.http.plain import Api, request
 
 GROUPS = "clusters/cluster1/affinitygroups"
+COLLECTIONS = ("vms", "hosts", "clusters", "affinitylabels", "jobs", "schedulingpolicies")
+NOWHERE = ("disks", "vms/web1/snapshots", "nonsense")
+
+
+PERHAPS = "<affinity_group><positive>perhaps</positive></affinity_group>"
+UNREADABLE = "Request syntactically incorrect."
+INVALID = "Input validation failed."
+#: Where the file is read, the group has a name.
+READS_A_FILE = (
+    '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]>'
+    "<affinity_group><name>&e;</name></affinity_group>"
+)
 
 
 @pytest.mark.parametrize(
-    "body", ["", "<vm/>", "<affinity_group>", "<affinity_group><positive>perhaps</positive></affinity_group>"]
+    ("method", "path", "body", "status", "reason"),
+    [
+        ("GET", "vms", None, "200 OK", ""),
+        *(("GET", path, None, "200 OK", "") for path in ("", "/vms", "vms/")),
+        ("POST", "affinitylabels", "<affinity_label><name>new</name></affinity_label>", "201 Created", ""),
+        ("POST", "affinitylabels", "<affinity_label/>", "400 Bad Request", INVALID),
+        ("GET", "events/xyz", None, "400 Bad Request", "Operation failed"),
+        *(
+            ("POST", GROUPS, body, "400 Bad Request", UNREADABLE)
+            for body in ("", "<vm/>", "<affinity_group>", PERHAPS)
+        ),
+        ("POST", GROUPS, READS_A_FILE, "400 Bad Request", INVALID),
+        *(("GET", f"{collection}/none", None, "404 Not Found", None) for collection in COLLECTIONS),
+        ("GET", "events/4711", None, "404 Not Found", None),
+        ("POST", "vms/spare/migrate", "<action/>", "409 Conflict", "Operation Failed"),
+        *(
+            (method, path, None, "501 Not Implemented", "Not simulated")
+            for method, path in (("DELETE", "clusters"), *(("GET", path) for path in NOWHERE))
+        ),
+    ],
 )
-def test_a_body_that_cannot_be_read(api: Api, body: str) -> None:
-    reply = api(f"{GROUPS}", "POST", body)
-    assert (reply.status, reply.xml.findtext("reason")) == (400, "Request syntactically incorrect.")
+def test_statuses_and_reasons(
+    api: Api, method: str, path: str, body: str | None, status: str, reason: str | None
+) -> None:
+    """None as the reason: the body is empty."""
+    reply = api(path, method, body)
+    assert f"{reply.status} {reply.phrase}" == status
+    assert (reply.xml.findtext(".//reason", "") if reply.body else None) == reason
 
 
-def test_a_body_cannot_make_the_server_read_files(api: Api, tmp_path: object) -> None:
-    body = '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/hostname">]><affinity_group><name>&e;</name></affinity_group>'
-    assert api(f"{GROUPS}", "POST", body).status == 400
+def test_what_is_outside_of_the_api_is_not_there(server: Server) -> None:
+    assert request(f"{server.url}/elsewhere").status == 404
 
 
 def test_commands_name_what_they_do_not_find(system: SystemService) -> None:
     label = system.affinity_labels_service().label_service("backend")
     with pytest.raises(NotFoundError) as caught:
         label.vms_service().vm_service("web1").remove()
-    assert caught.value.code == 404
+    assert (caught.value.code, caught.value.fault.reason) == (404, "Operation Failed")
     assert caught.value.fault.detail.startswith("Entity not found: ")
-    assert caught.value.fault.reason == "Operation Failed"
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "body", "phrase"),
-    [
-        ("GET", "vms", None, "OK"),
-        ("GET", "vms/none", None, "Not Found"),
-        ("POST", "affinitylabels", "<affinity_label/>", "Bad Request"),
-        ("POST", "affinitylabels", "<affinity_label><name>new</name></affinity_label>", "Created"),
-        ("POST", "vms/spare/migrate", "<action/>", "Conflict"),
-        ("DELETE", "clusters", None, "Not Implemented"),
-    ],
-)
-def test_reason_phrases(api: Api, method: str, path: str, body: str | None, phrase: str) -> None:
-    assert api(f"{path}", method, body).phrase == phrase
-
-
-@pytest.mark.parametrize(("path", "status"), [("events/4711", 404), ("events/xyz", 400)])
-def test_ids_of_events_are_numbers(api: Api, path: str, status: int) -> None:
-    assert api(path).status == status
-
-
-def test_addresses_that_are_not_there(server: Server, api: Api) -> None:
-    for path in ("disks", "vms/web1/snapshots", "nonsense"):
-        reply = api(f"{path}")
-        assert (reply.status, reply.xml.findtext("reason")) == (501, "Not simulated")
-    assert request(f"{server.url}/elsewhere").status == 404
-
-
-@pytest.mark.parametrize("path", ["", "/", "//vms", "/vms/"])
-def test_spellings_of_an_address(server: Server, path: str) -> None:
-    assert request(server.api_url + path).status == 200
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_without_one_a_correlation_id_is_made_up(api: Api) -> None:
 def test_every_answer_can_be_read(api: Api) -> None:
     """Answers with a body say what it is; the SDK fails on those that do not."""
     for path in ("vms", "vms/none", "events/x", "vms?follow=nonsense", "nonsense"):
-        reply = api(f"{path}")
+        reply = api(path)
         assert ("content-type" in reply.headers) == bool(reply.body), path
 
 

@@ -80,14 +80,6 @@ def test_any_cluster_gives_a_group_but_lists_only_its_own(system: SystemService)
     assert second.group_service("apart").get().cluster.id == "cluster1"
 
 
-@pytest.mark.parametrize(
-    "collection", ["vms", "hosts", "clusters", "affinitylabels", "jobs", "schedulingpolicies"]
-)
-def test_what_is_not_there_is_404_with_an_empty_body(api: Api, collection: str) -> None:
-    reply = api(f"{collection}/none")
-    assert (reply.status, reply.body) == (404, b"")
-
-
 # -- What is rendered has the names, order and nesting of a real engine's XML, and nothing invented.
 
 
