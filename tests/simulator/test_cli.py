@@ -94,25 +94,19 @@ def test_without_what_serving_needs_it_draws_clusters_and_names_that(missing: st
     lacking = [sys.executable, "-c", program]
     drawn = subprocess.run([*lacking, "generate"], capture_output=True, timeout=60, check=False)
     assert drawn.returncode == 0, drawn.stderr
-    done = subprocess.run(
-        [*lacking, "run", "--state", str(state)], capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 2
-    assert done.stdout == ""
+    refused = [*lacking, "run", "--state", str(state)]
+    done = subprocess.run(refused, capture_output=True, text=True, timeout=60, check=False)
     (line,) = done.stderr.splitlines()
-    assert line.startswith("ovirt-simulator: ")
+    assert (done.returncode, done.stdout, line.startswith("ovirt-simulator: ")) == (2, "", True)
     assert "pip install ./simulator" in line
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
-        "generate --hosts -3",
-        "generate --vms x",
-        "run --state s --time-scale -1",
-        "run --state s --http-threads 0",
+        *("generate --hosts -3", "generate --vms x"),
+        *("run --state s --time-scale -1", "run --state s --http-threads 0"),
     ],
-    ids=str,
 )
 def test_numbers_that_cannot_be_are_refused(arguments: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="2"):

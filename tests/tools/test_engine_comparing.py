@@ -11,6 +11,7 @@ from typing import Any
 from tools.engine_conformance.__main__ import write
 from tools.engine_conformance.comparing import (
     Ask,
+    Comparison,
     Copy,
     Switch,
     Unit,
@@ -51,14 +52,22 @@ def unit(ours: Answer, *switches: Switch, beforehand: Sequence[Switch] = ()) -> 
     return Unit("roomy", "filter", placing, {"copy": copy}, same(as_hosts))
 
 
+def compared(ours: Unit, answer: Answer = roomy, questions: int = 500) -> Comparison:
+    """What became of the unit's copy, where the engine answers like this."""
+    return compare(ours, asking(answer), ours.questions(1, questions))["copy"]
+
+
+def raising(where: str) -> Answer:
+    return lambda question: {"raised": "NullPointerException", "where": where}
+
+
 def test_a_copy_that_agrees_makes_no_difference() -> None:
-    found = compare(unit(roomy), asking(roomy), unit(roomy).questions(1, 500))["copy"]
+    found = compared(unit(roomy))
     assert (found.asked, found.differences, found.switched) == (500, [], {})
 
 
 def test_a_planted_difference_is_seen_and_written(tmp_path: Path) -> None:
-    planted = unit(roomy_at_the_limit)
-    found = compare(planted, asking(roomy), planted.questions(1, 500))["copy"].differences
+    found = compared(unit(roomy_at_the_limit)).differences
     assert found
     write(tmp_path / "planted.json", found[0])
     written = json.loads((tmp_path / "planted.json").read_text())
@@ -73,18 +82,16 @@ def test_a_switch_explains_only_what_it_changes() -> None:
         hosts = [{**one, "free_mb": 0} if one["free_mb"] < 1200 else one for one in question.state["hosts"]]
         return question.about({**question.state, "hosts": hosts})
 
-    documented = unit(roomy_at_the_limit, Switch("limit", "the limit is another", instead))
-    found = compare(documented, asking(roomy), documented.questions(1, 500))["copy"]
+    limit = Switch("limit", "the limit is another", instead)
+    found = compared(unit(roomy_at_the_limit, limit))
     assert not found.differences
     assert found.switched["limit"] > 0
-    other = unit(lambda question: [], Switch("limit", "the limit is another", instead))
-    assert compare(other, asking(roomy), other.questions(1, 500))["copy"].differences
+    assert compared(unit(lambda question: [], limit)).differences
 
 
 def test_both_are_asked_what_is_carried_out_beforehand() -> None:
     full = Switch("full", "every host is full", lambda question: question.about(_full(question)))
-    both = unit(roomy_at_the_limit, beforehand=[full])
-    found = compare(both, asking(roomy), both.questions(1, 200))["copy"]
+    found = compared(unit(roomy_at_the_limit, beforehand=[full]), questions=200)
     assert not found.differences
     assert found.switched["full"] > 0
 
@@ -95,21 +102,18 @@ def _full(question: Question) -> dict[str, Any]:
 
 
 def test_an_exception_is_a_difference_on_either_side() -> None:
-    crashing = asking(lambda question: {"raised": "NullPointerException", "where": "Somewhere.java"})
-    assert len(compare(unit(roomy), crashing, unit(roomy).questions(1, 20))["copy"].differences) == 20
+    assert len(compared(unit(roomy), raising("Somewhere.java"), 20).differences) == 20
 
     def broken(question: Question) -> list[str]:
         raise ValueError("no answer")
 
-    found = compare(unit(broken), asking(roomy), unit(broken).questions(1, 20))["copy"].differences
+    found = compared(unit(broken), questions=20).differences
     assert found[0].ours == {"raised": "ValueError", "where": "no answer"}
 
 
 def test_a_documented_crash_is_none() -> None:
-    where = "NullPointerException at VmAffinityFilterPolicyUnit.java"
-    crashing = asking(lambda question: {"raised": "NullPointerException", "where": where})
-    documented = unit(roomy, CRASH_FOR_ALL)
-    found = compare(documented, crashing, documented.questions(1, 20))["copy"]
+    crashing = raising("NullPointerException at VmAffinityFilterPolicyUnit.java")
+    found = compared(unit(roomy, CRASH_FOR_ALL), crashing, 20)
     assert (found.differences, found.switched) == ([], {CRASH_FOR_ALL.name: 20})
 
 
@@ -119,8 +123,7 @@ def test_a_crash_by_a_host_aside_is_asked_again_with_all_hosts() -> None:
             return {"raised": "NullPointerException", "where": "hostMap"}
         return roomy(question)
 
-    documented = unit(roomy, CRASH_OF_A_HOST_ASIDE)
-    found = compare(documented, asking(engine), documented.questions(1, 200))["copy"]
+    found = compared(unit(roomy, CRASH_OF_A_HOST_ASIDE), engine, 200)
     assert not found.differences
     assert set(found.switched) == {CRASH_OF_A_HOST_ASIDE.name}
 

@@ -19,19 +19,20 @@ def test_discovery_has_exactly_the_keys_that_the_engine_knows(proxy: RunningProx
     assert "Move" not in found["filters"]
 
 
-def test_hosts_come_back_in_the_order_asked_and_once(proxy: RunningProxy) -> None:
-    answer = proxy.filters(["KeepOdd"], ["h3", "h2", "h1", "h3"])
-    assert answer == well(["h3", "h1"])
-
-
-def test_filters_intersect_and_empty_stays_empty(proxy: RunningProxy) -> None:
-    assert proxy.filters(["KeepOdd", "KeepFirst"], HOSTS)["result"] == ["h1"]
-    assert proxy.filters(["KeepOdd", "KeepNone", "KeepFirst"], HOSTS)["result"] == []
-    assert proxy.filters([], HOSTS)["result"] == HOSTS
-
-
-def test_arguments_reach_the_unit(proxy: RunningProxy) -> None:
-    assert proxy.filters(["Echo"], HOSTS, {"key": "wert ä"})["result"] == HOSTS
+@pytest.mark.parametrize(
+    ("units", "hosts", "left"),
+    [
+        pytest.param(["KeepOdd"], ["h3", "h2", "h1", "h3"], ["h3", "h1"], id="in the order asked, and once"),
+        (["KeepOdd", "KeepFirst"], HOSTS, ["h1"]),
+        (["KeepOdd", "KeepNone", "KeepFirst"], HOSTS, []),
+        ([], HOSTS, HOSTS),
+        (["Echo"], HOSTS, HOSTS),
+    ],
+)
+def test_filters_intersect_and_get_their_arguments(
+    proxy: RunningProxy, units: list[str], hosts: list[str], left: list[str]
+) -> None:
+    assert proxy.filters(units, hosts, {"key": "wert ä"}) == well(left)
 
 
 def test_no_hosts_need_no_unit(proxy: RunningProxy) -> None:
