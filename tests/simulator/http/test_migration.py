@@ -1,12 +1,25 @@
-"""A migration as clients see it: accepted, under way, handed over, done."""
+"""Migrations, starts and upgrades as clients see them, and each refusal of a migration."""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any, NamedTuple
 
 import pytest
-from ovirtsdk4 import Error, services, types
+from msgspec.structs import replace
+from ovirtsdk4 import Error, NotFoundError, services, types
 from ovirtsdk4.services import SystemService
 
+from ovirt_placement.model import SchedulingPolicy
+from ovirt_simulator.core.backend import PROMPT, MigrationFault
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.http.server import serve
+from tests.builders import CLUSTER
 from tests.simulator.core import engines
+from tests.simulator.core.engines import START
+from tests.simulator.http.conftest import logged_in
 from tests.simulator.http.plain import Api
+from tests.simulator.http.world import WORLD
+from tests.simulator.scheduler.proxy import refusing_proxy
 
 
 def test_polled_to_the_end(engine: Engine, system: SystemService) -> None:
@@ -128,3 +141,122 @@ def test_what_cannot_move_holds_an_upgrade_back(hosts: services.HostsService, en
     engine.advance(60)
     assert host.get().status == types.HostStatus.UP
     assert engines.codes(engine)[-2:] == [840, 841]
+
+
+# -- Each refusal of a migration reaches the SDK as the real engine's does: those that were not recorded.
+
+
+NOT_RUNNING = "[Cannot migrate VM. VM is not running.]"
+NO_HOSTS = "[There are no hosts to use. Check that the cluster contains at least one host in Up state.]"
+
+
+class Row(NamedTuple):
+    """A case of the table: what is asked for, and what comes back."""
+
+    vm: str
+    code: int
+    detail: str
+    arguments: dict[str, Any] = {}
+    prepare: Callable[[Engine], object] = lambda _: None
+
+
+def to(host_id: str) -> dict[str, Any]:
+    return {"host": types.Host(id=host_id)}
+
+
+def under_way(engine: Engine) -> None:
+    engine.vms.migrate("web2", host_id="host1")
+
+
+def under_way_unlocked(engine: Engine) -> None:
+    """As after a restart of a real engine; here a migration always holds its lock."""
+    under_way(engine)
+    engine._backend.vm_locks.clear()
+
+
+def refused_by_vdsm(engine: Engine) -> None:
+    engine.faults.expect(MigrationFault(refuse=True))
+
+
+LOCKED = "[Cannot migrate VM. VM web2 is being migrated.]"
+UNDER_WAY = "[Cannot migrate VM. VM migration is in progress.]"
+PINNED = "[Cannot migrate VM. VM is pinned to Host.]"
+NOT_FORCED = "[Cannot migrate VM. VM is non migratable and user did not specify the force-migration flag]"
+SILENT = "[Cannot migrate VM because the VM is in NotResponding status.]"
+HOST_NOT_UP = "[Cannot migrate VM. Operation can be performed only when Host status is Up.]"
+SAME = "[Cannot migrate VM, source and destination is the same.]"
+VDSM = "[Cannot migrate VM. VDSM refused the command.]"
+WITH_CLUSTER = {"cluster": types.Cluster(id=CLUSTER)}
+
+ROWS = {
+    "another command holds the lock": Row("web2", 409, LOCKED, to("host1"), under_way),
+    "migrating, and nothing holds the lock": Row("web2", 409, UNDER_WAY, to("host1"), under_way_unlocked),
+    "pinned": Row("db1", 409, PINNED),
+    "pinned, whatever force": Row("db1", 409, PINNED, {"force": True}),
+    "user-migratable, not forced": Row("manual", 409, NOT_FORCED),
+    "not responding": Row("silent", 409, SILENT),
+    "host not up": Row("web2", 409, HOST_NOT_UP, to("host3")),
+    "host not up comes before all about the VM": Row("spare", 409, HOST_NOT_UP, to("host3")),
+    "present host, with the cluster": Row("stuck", 409, SAME, {**to("host1"), **WITH_CLUSTER}),
+    "host of another cluster": Row("web2", 400, NO_HOSTS, to("far")),
+    "no other host": Row("remote", 400, NO_HOSTS),
+    "VDSM refuses": Row("web2", 400, VDSM, to("host1"), refused_by_vdsm),
+}
+
+
+@pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
+def test_row(engine: Engine, system: SystemService, row: Row) -> None:
+    row.prepare(engine)
+    with pytest.raises(Error) as caught:
+        system.vms_service().vm_service(row.vm).migrate(**row.arguments)
+    found = (type(caught.value), caught.value.code, caught.value.fault.reason, caught.value.fault.detail)
+    assert found == (Error, row.code, "Operation Failed", row.detail)
+    assert f"HTTP response code is {row.code}" in str(caught.value)
+    migrating = [vm.id for vm in engine.queries.state.vms.values() if vm.status == "migrating"]
+    assert migrating == (["web2"] if row.prepare in (under_way, under_way_unlocked) else [])
+
+
+def test_a_host_by_unknown_name(api: Api, system: SystemService) -> None:
+    """Resolved before there is an action: a plain fault."""
+    with pytest.raises(NotFoundError) as caught:
+        system.vms_service().vm_service("web2").migrate(host=types.Host(name="nowhere"))
+    assert caught.value.fault.detail == "Entity not found: nowhere"
+    body = "<action><host><name>nowhere</name></host></action>"
+    assert api("vms/web2/migrate", "POST", body).xml.tag == "fault"
+
+
+def test_a_refused_action_has_the_fault_inside(api: Api) -> None:
+    body = '<action><force>true</force><host id="host1"/></action>'
+    reply = api("vms/spare/migrate", "POST", body)
+    assert reply.status == 409
+    assert [node.tag for node in reply.xml] == ["fault", "status"]
+    assert [node.tag for node in reply.xml.find("fault")] == ["detail", "reason"]
+    assert reply.xml.findtext("status") == "failed"
+
+
+def test_only_the_external_scheduler_refuses() -> None:
+    """Validation never asks it: the refusal comes late, with its reasons left behind."""
+    policy = SchedulingPolicy(filters=("NoHost",))
+    clusters = (replace(WORLD.clusters[0], scheduling_policy=policy), *WORLD.clusters[1:])
+    with refusing_proxy("NoHost") as proxy:
+        state = replace(WORLD, clusters=clusters)
+        engine = Engine.from_snapshot(state, clock=START, settings=PROMPT, proxy=proxy.url)
+        with (
+            closing(serve(engine)) as server,
+            closing(logged_in(server)) as sdk,
+            pytest.raises(Error) as caught,
+        ):
+            sdk.system_service().vms_service().vm_service("web2").migrate()
+    assert (caught.value.code, caught.value.fault.detail) == (400, "[]")
+    asked = [(vm, hosts) for method, _, hosts, vm, _ in proxy.calls[1:]]
+    assert asked == [("web2", ["host1"])], "asked once, for the hosts that the internal filters left"
+
+
+def test_each_refusal_is_logged(system: SystemService) -> None:
+    for _ in range(2):
+        with pytest.raises(Error):
+            system.vms_service().vm_service("spare").migrate(query={"correlation_id": "try"})
+    logged = system.events_service().list(search="type=65")
+    assert [event.severity for event in logged] == [types.LogSeverity.ERROR] * 2
+    assert {event.correlation_id for event in logged} == {"try"}
+    assert NOT_RUNNING in logged[0].description
