@@ -1,25 +1,21 @@
 """Clusters in which those who migrate VMs come to rest, and others in which they undo each other's work."""
 
 import random
+from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_enforcer.policy_actors import (
-    Actor,
-    Actors,
-    SimulatedCluster,
-    balance_unit,
-    best_host,
-)
+from ovirt_enforcer.policy_actors import Actor, Actors, SimulatedCluster, balance_unit, best_host
 from ovirt_enforcer.policy_simulation import ClusterSimulation, SimulationOutcome, run, simulate
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.topology import read_snapshot
-from ovirt_placement.model import Cluster, SchedulingPolicy, Snapshot
+from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.model.names import NamedGroup
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
@@ -32,6 +28,7 @@ from tests.builders import (
     SOFT_APART,
     SOFT_TOGETHER,
     TOGETHER,
+    Part,
     cluster,
     group,
     host,
@@ -65,15 +62,18 @@ SPLIT = snapshot(
 )
 
 
-def drawn_by(policy: Cluster) -> Snapshot:
-    """Two busy VMs that a soft group is satisfied on a host which they make too hot."""
-    return snapshot(
-        policy,
+SOFT = group("soft", SOFT_TOGETHER, "a b")
+
+
+def drawn_by(properties: dict[str, str], near: AffinityGroup = SOFT) -> tuple[Part, ...]:
+    """Two busy VMs that a group keeps on a host which they make too hot."""
+    return (
+        cluster(scheduling_properties=properties),
         host("h1", cores=4, cpu_percent=90),
         host("h2", cores=4, cpu_percent=10),
         vm("a", "h1", usage_cpu_percent=80),
         vm("b", "h1", usage_cpu_percent=90, vcpus=2),
-        group("soft", SOFT_TOGETHER, "a b"),
+        near,
     )
 
 
@@ -93,15 +93,39 @@ def ways(found: ClusterSimulation) -> list[tuple[str, str, str, Actor]]:
     return [(one.vm.id, one.from_.id, one.to.id, one.by) for one in found.loop.migrations]
 
 
-def test_what_is_repaired_once_settles() -> None:
-    state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
-    found = simulate(state, CLUSTER)
-    assert (found.outcome, found.migrations, found.loop) == (SimulationOutcome.SETTLED, 1, None)
+PARTED = group("g", APART, "a b")
 
 
-def test_where_every_rule_is_satisfied_nobody_moves() -> None:
-    state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h2"), group("g", APART, "a b"))
-    assert simulate(state, CLUSTER).migrations == 0
+@pytest.mark.parametrize(
+    ("parts", "migrations"),
+    [
+        ((*HOSTS, vm("a", "h1"), vm("b", "h1"), PARTED), 1),
+        ((*HOSTS, vm("a", "h1"), vm("b", "h2"), PARTED), 0),
+        ((*HOSTS, vm("a", "h1", status="migrating"), vm("b", "h2"), pending("a", "h2"), PARTED), 1),
+        (
+            (
+                *(host("h1", free_mb=0), host("h2"), pending("gone", "h2")),
+                *(vm("gone", "h1", status="migrating", needs_mb=2048), vm("a", "h2"), vm("b", "h2"), PARTED),
+            ),
+            1,
+        ),
+        # The engine takes a gain in either family, but the best host is the one that the heavier wants.
+        (
+            (
+                cluster(policy={"vm_affinity_weight": 1, "vm_to_host_weight": 20}),
+                *(*HOSTS, vm("a", "h1"), vm("b", "h2", migratable=False)),
+                group("with b", SOFT_TOGETHER, "a b"),
+                group("on h1", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h1"),
+            ),
+            0,
+        ),
+        (drawn_by(EVENLY, group("hard", TOGETHER, "a b")), 0),
+    ],
+    ids=["repaired once", "satisfied", "arrives", "leaves", "the heavier of two families", "a hard group"],
+)
+def test_it_settles(parts: tuple[Part, ...], migrations: int) -> None:
+    found = simulate(snapshot(*parts), CLUSTER)
+    assert (found.outcome, found.migrations, found.loop) == (SimulationOutcome.SETTLED, migrations, None)
 
 
 def test_groups_that_split_hosts_keep_the_engine_going_and_are_named_and_no_others() -> None:
@@ -119,8 +143,18 @@ def test_without_one_of_the_groups_named_there_is_no_loop(gone: str) -> None:
     assert simulate(snapshot(*SPLIT.hosts, *SPLIT.vms, *parts), CLUSTER).outcome is SimulationOutcome.SETTLED
 
 
+@pytest.mark.parametrize("properties", [{}, {**EVENLY, "LowUtilization": "20"}])
+def test_without_a_balance_that_evens_out_load_there_is_no_loop(properties: dict[str, str]) -> None:
+    found = simulate(snapshot(*drawn_by(properties)), CLUSTER)
+    assert (found.outcome, found.migrations) == (SimulationOutcome.SETTLED, 0)
+    assert Actor.BALANCE not in found.actors
+
+
+HOT = snapshot(*drawn_by(EVENLY))
+
+
 def test_a_soft_group_draws_a_vm_to_where_the_balance_takes_it_from() -> None:
-    found = simulate(drawn_by(cluster(scheduling_properties=EVENLY)), CLUSTER)
+    found = simulate(HOT, CLUSTER)
     assert ways(found) == [("a", "h1", "h2", Actor.BALANCE), ("a", "h2", "h1", Actor.ENGINE)]
     assert found.loop is not None
     assert found.loop.groups == (NamedGroup("soft", "soft"),)
@@ -129,28 +163,12 @@ def test_a_soft_group_draws_a_vm_to_where_the_balance_takes_it_from() -> None:
     assert "affinity group soft" in found.loop.migrations[1].because
 
 
-def test_it_is_the_enforcer_that_draws_it_if_that_repairs_soft_rules() -> None:
-    found = simulate(drawn_by(cluster(scheduling_properties=EVENLY)), CLUSTER, options=BOTH)
-    assert ways(found) == [("a", "h1", "h2", Actor.BALANCE), ("a", "h2", "h1", Actor.ENFORCER)]
-
-
-def test_what_the_enforcer_is_to_leave_alone_it_leaves_to_the_engine() -> None:
-    state = drawn_by(cluster(scheduling_properties=EVENLY))
-    found = simulate(state, CLUSTER, {"a": "excluded", "b": "excluded"}, options=BOTH)
-    assert {one[3] for one in ways(found)} == {Actor.BALANCE, Actor.ENGINE}
-
-
-@pytest.mark.parametrize("properties", [{}, {**EVENLY, "LowUtilization": "20"}])
-def test_without_a_balance_that_evens_out_load_there_is_no_loop(properties: dict[str, str]) -> None:
-    found = simulate(drawn_by(cluster(scheduling_properties=properties)), CLUSTER)
-    assert (found.outcome, found.migrations) == (SimulationOutcome.SETTLED, 0)
-    assert Actor.BALANCE not in found.actors
-
-
-def test_a_hard_group_is_not_undone_by_a_balance_that_asks_the_filters() -> None:
-    state = drawn_by(cluster(scheduling_properties=EVENLY))
-    hard = snapshot(*state.clusters, *state.hosts, *state.vms, group("hard", TOGETHER, "a b"))
-    assert simulate(hard, CLUSTER).outcome is SimulationOutcome.SETTLED
+@pytest.mark.parametrize(("frozen", "by"), [("", Actor.ENFORCER), ("ab", Actor.ENGINE)])
+def test_the_enforcer_draws_it_if_that_repairs_soft_rules_and_is_not_to_leave_it_alone(
+    frozen: str, by: Actor
+) -> None:
+    found = simulate(HOT, CLUSTER, dict.fromkeys(frozen, "excluded"), options=BOTH)
+    assert ways(found) == [("a", "h1", "h2", Actor.BALANCE), ("a", "h2", "h1", by)]
 
 
 def test_hosts_for_highly_available_vms_against_spreading_them() -> None:
@@ -162,19 +180,6 @@ def test_hosts_for_highly_available_vms_against_spreading_them() -> None:
     assert "host h1 has more than its share of highly available VMs" in (found.loop.migrations[0].because)
     another = simulate(available(None), CLUSTER, options=BOTH)
     assert another.outcome is SimulationOutcome.SETTLED
-
-
-def test_of_two_soft_families_the_heavier_has_the_last_word() -> None:
-    """The engine takes a gain in either, but the best host is the one that the heavier family wants."""
-    state = snapshot(
-        cluster(policy={"vm_affinity_weight": 1, "vm_to_host_weight": 20}),
-        *HOSTS,
-        vm("a", "h1"),
-        vm("b", "h2", migratable=False),
-        group("with b", SOFT_TOGETHER, "a b"),
-        group("on h1", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h1"),
-    )
-    assert simulate(state, CLUSTER).outcome is SimulationOutcome.SETTLED
 
 
 def test_legacy_labels_that_hold_a_group_apart_are_named_with_it() -> None:
@@ -195,39 +200,15 @@ def test_legacy_labels_that_hold_a_group_apart_are_named_with_it() -> None:
     assert {group.id for group in loop.groups} == {"all of them", "left", "right"}
 
 
-def test_what_is_on_its_way_has_arrived() -> None:
-    state = snapshot(
-        *HOSTS,
-        vm("a", "h1", status="migrating"),
-        vm("b", "h2"),
-        pending("a", "h2"),
-        group("g", APART, "a b"),
-    )
-    assert simulate(state, CLUSTER).migrations == 1
-
-
-def test_what_has_left_a_host_takes_no_room_there_any_more() -> None:
-    state = snapshot(
-        host("h1", free_mb=0),
-        host("h2"),
-        vm("gone", "h1", status="migrating", needs_mb=2048),
-        vm("a", "h2"),
-        vm("b", "h2"),
-        pending("gone", "h2"),
-        group("g", APART, "a b"),
-    )
-    assert simulate(state, CLUSTER).migrations == 1
-
-
-def test_a_bound_is_not_called_a_loop() -> None:
-    found = simulate(SPLIT, CLUSTER, most=1)
-    assert (found.outcome, found.migrations) == (SimulationOutcome.UNSETTLED, 1)
-    assert (found.loop, found.out_of_time) == (None, False)
-
-
-def test_nor_is_want_of_time() -> None:
-    found = simulate(SPLIT, CLUSTER, deadline=Deadline(lambda: 0.0))
-    assert (found.outcome, found.out_of_time, found.loop) == (SimulationOutcome.UNSETTLED, True, None)
+@pytest.mark.parametrize(
+    ("bounds", "migrations", "out_of_time"),
+    [({"most": 1}, 1, False), ({"deadline": Deadline(lambda: 0.0)}, 0, True)],
+    ids=["of migrations", "of time"],
+)
+def test_a_bound_is_not_called_a_loop(bounds: Any, migrations: int, out_of_time: bool) -> None:
+    found = simulate(SPLIT, CLUSTER, **bounds)
+    assert (found.outcome, found.migrations) == (SimulationOutcome.UNSETTLED, migrations)
+    assert (found.loop, found.out_of_time) == (None, out_of_time)
 
 
 def test_the_engine_goes_on_in_a_cluster_that_is_upgraded() -> None:
@@ -250,9 +231,8 @@ def test_the_enforcer_alone_comes_to_rest_where_it_has_nothing_more_to_do(seed: 
 def test_each_loop_leads_every_vm_back_and_the_same_state_comes_to_the_same_end(seed: int, hot: bool) -> None:
     state = drawn(seed, hosts=3, vms=5)
     if hot:
-        state = snapshot(
-            cluster(scheduling_properties=EVENLY), *state.hosts, *state.vms, *state.affinity_groups
-        )
+        evenly = cluster(scheduling_properties=EVENLY)
+        state = snapshot(evenly, *state.hosts, *state.vms, *state.affinity_groups)
     found = simulate(state, CLUSTER, options=BOTH)
     assert found == simulate(state, CLUSTER, options=replace(BOTH))
     assert found.outcome is not SimulationOutcome.UNSETTLED
@@ -389,9 +369,10 @@ def test_it_takes_part_under_its_name(unit: str, known: str | None, tmp_path: Pa
     policy = engine.policies.add("theirs")
     engine.policies.set_balance(policy.id, unit_id(engine, unit))
     engine.policies.update_cluster(CLUSTER, policy_name="theirs")
-    server = serve(engine)
-    with connect(configured(tmp_path, server.api_url, {}).engine) as connection:
+    with (
+        closing(serve(engine)) as server,
+        connect(configured(tmp_path, server.api_url, {}).engine) as connection,
+    ):
         (found,) = read_snapshot(connection).clusters
-    server.close()
     assert "HighUtilization" not in found.scheduling_properties
     assert balance_unit(found) == known

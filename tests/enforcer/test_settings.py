@@ -13,6 +13,10 @@ from ovirt_placement import config
 from ovirt_service.errors import UserError
 
 WORDS = "one of observe, approve, enforce"
+WINDOW = "[[enforcer.windows]]\nstart = "
+NIGHT = f'{WINDOW}"0 22 * * *"\n'
+NO_TIME = 'is no time such as "0 22 * * 1-5"'
+NO_ZONE = "is none that this machine knows"
 
 
 def read(folder: Path, text: str) -> EnforcerSettings:
@@ -34,35 +38,17 @@ def read(folder: Path, text: str) -> EnforcerSettings:
         ("migrations_at_once = 0", "migrations_at_once: expected a whole number >= 1"),
         ("hold_cycles = 0", "hold_cycles: expected a whole number >= 1"),
         ("cooldown_after_success_seconds = -1", "cooldown_after_success_seconds: expected a number >= 0.0"),
-        (
-            '[[enforcer.windows]]\nstart = "0 22 * *"\nhours = 1',
-            'windows[0]: start: "0 22 * *" is no time such as "0 22 * * 1-5" (it needs 5 fields)',
-        ),
-        (
-            '[[enforcer.windows]]\nstart = "0 24 * * *"\nhours = 1',
-            'windows[0]: start: "0 24 * * *" is no time such as "0 22 * * 1-5" (bad hour)',
-        ),
+        (f'{WINDOW}"0 22 * *"\nhours = 1', f'windows[0]: start: "0 22 * *" {NO_TIME} (it needs 5 fields)'),
+        (f'{WINDOW}"0 24 * * *"\nhours = 1', f'windows[0]: start: "0 24 * * *" {NO_TIME} (bad hour)'),
         (
             '[[enforcer.blackouts]]\nstart = "0 22 30 2 *"\nhours = 1',
-            'blackouts[0]: start: "0 22 30 2 *" is no time such as "0 22 * * 1-5" (bad day-of-month)',
+            f'blackouts[0]: start: "0 22 30 2 *" {NO_TIME} (bad day-of-month)',
         ),
-        (
-            '[[enforcer.windows]]\nstart = "0 22 * * *"\nhours = 1\ntime_zone = "Vienna"',
-            'windows[0]: time_zone: "Vienna" is none that this machine knows',
-        ),
-        (
-            '[[enforcer.windows]]\nstart = "0 22 * * *"\nhours = 1\ntime_zone = "../../etc/passwd"',
-            'windows[0]: time_zone: "../../etc/passwd" is none that this machine knows',
-        ),
-        ('[[enforcer.windows]]\nstart = "0 22 * * *"', "windows[0].hours: is missing"),
-        (
-            '[[enforcer.windows]]\nstart = "0 22 * * *"\nhours = 0',
-            "windows[0].hours: expected a number > 0.0",
-        ),
-        (
-            '[[enforcer.windows]]\nstart = "0 22 * * *"\nhour = 1',
-            'windows[0].hour: unknown key; did you mean "hours"?',
-        ),
+        (f'{NIGHT}hours = 1\ntime_zone = "Vienna"', f'windows[0]: time_zone: "Vienna" {NO_ZONE}'),
+        (f'{NIGHT}hours = 1\ntime_zone = "../passwd"', f'windows[0]: time_zone: "../passwd" {NO_ZONE}'),
+        (NIGHT, "windows[0].hours: is missing"),
+        (f"{NIGHT}hours = 0", "windows[0].hours: expected a number > 0.0"),
+        (f"{NIGHT}hour = 1", 'windows[0].hour: unknown key; did you mean "hours"?'),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path: Path, text: str, complaint: str) -> None:

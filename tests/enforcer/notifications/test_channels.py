@@ -3,7 +3,7 @@
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,14 +17,13 @@ from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, NotificationSettin
 from ovirt_enforcer.notifications import Delivery, EngineEvents, NotDelivered, Notifications, Receipt, Webhook
 from ovirt_placement.config import EngineSettings
 from ovirt_service.errors import UserError
-from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
+from ovirt_simulator.core.entities import Event
 from ovirt_simulator.http.server import Server
 from tests.builders import cluster, host, snapshot
 from tests.configuration import write_password
 from tests.enforcer.notifications.receiver import TAKEN, Receiver, dripping, receiving
 from tests.proxy.running import eventually
-from tests.scenarios.stage import START
 
 SETTINGS = NotificationSettings()
 #: Something for whatever a sentence may speak of.
@@ -93,30 +92,23 @@ def test_every_kind_has_a_form(receiver: Receiver, kind: NoticeKind) -> None:
     [
         (b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n", NotDelivered),
         (b"HTTP/1.1 429 Slowly\r\nContent-Length: 0\r\n\r\n", NotDelivered),
+        (b"HTTP/1.1 500 No\r\n\r\n", NotDelivered),
         (b"", NotDelivered),
         (b"not HTTP at all", NotDelivered),
         (b"HTTP/1.1 400 No\r\nContent-Length: 9\r\n\r\nbad alert", UserError),
+        (b"HTTP/1.1 404 No\r\n\r\nCannot POST /hooks/geheim", UserError),
         (b"HTTP/1.1 302 Gone\r\nLocation: http://elsewhere.example\r\n\r\n", UserError),
     ],
 )
-def test_who_may_take_it_later_is_distinguished_from_who_will_not(
+def test_who_may_take_it_later_is_distinguished_from_who_will_not_and_no_secret_is_repeated(
     receiver: Receiver, answer: bytes, error: type[Exception]
 ) -> None:
     receiver.answers = itertools.repeat([answer])
-    with pytest.raises(error, match=rf"127\.0\.0\.1:{receiver.port}"):
-        webhook(receiver.url).send(notice(NoticeKind.ENGINE_AWAY))
-    assert len(receiver.received) == 1
-
-
-@pytest.mark.parametrize(
-    "answer", [b"HTTP/1.1 500 No\r\n\r\n", b"HTTP/1.1 404 No\r\n\r\nCannot POST /hooks/geheim", b"?"]
-)
-def test_no_error_repeats_what_is_secret_in_the_address(receiver: Receiver, answer: bytes) -> None:
-    receiver.answers = itertools.repeat([answer])
     url = f"http://me:geheim@127.0.0.1:{receiver.port}/hooks/geheim?token=geheim"
-    with pytest.raises((NotDelivered, UserError), match=rf"http://127\.0\.0\.1:{receiver.port}") as error:
+    with pytest.raises(error, match=rf"http://127\.0\.0\.1:{receiver.port}") as caught:
         webhook(url).send(notice(NoticeKind.ENGINE_AWAY))
-    assert "geheim" not in str(error.value)
+    assert "geheim" not in str(caught.value)
+    assert len(receiver.received) == 1
 
 
 def test_nobody_listens_is_for_later() -> None:
@@ -203,9 +195,7 @@ def test_a_receiver_that_is_busy_gets_all_in_order_once_it_is_not(receiver: Rece
     busy = b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\n\r\n"
     receiver.answers = itertools.chain([[busy], [busy]], itertools.repeat([TAKEN]))
     counted = Counter[tuple[str, str]]()
-    delivery = Delivery(
-        webhook(receiver.url), NoticeKind, lambda name, result: counted.update([(name, result)])
-    )
+    delivery = Delivery(webhook(receiver.url), NoticeKind, lambda *which: counted.update([which]))
     reported = Notifications([delivery], "default")
     reported.report(NoticeKind.RULE_VIOLATED, cluster="blue", rule="affinity group near")
     reported.report(NoticeKind.LEADER_CHANGED, leader="me", epoch="7")
@@ -260,37 +250,38 @@ NOTICE = Notice(
 )
 
 
-@pytest.fixture
-def engine() -> Engine:
-    state = snapshot(cluster("c1", name="blue"), host("h1", cluster="c1"))
-    return Engine.from_snapshot(state, clock=START, settings=PROMPT)
+STATE = snapshot(cluster("c1", name="blue"), host("h1", cluster="c1"))
+Channel = Callable[[str], EngineEvents]
 
 
 @pytest.fixture
-def channel(server: Server, tmp_path: Path) -> EngineEvents:
-    settings = EngineSettings(
-        url=server.api_url, username="admin@internal", password_file=write_password(tmp_path)
-    )
-    return EngineEvents(settings, NotificationSettings().sentence)
+def channel(server: Server, tmp_path: Path) -> Channel:
+    """That of a user."""
+
+    def of(user: str) -> EngineEvents:
+        password = write_password(tmp_path)
+        settings = EngineSettings(url=server.api_url, username=f"{user}@internal", password_file=password)
+        return EngineEvents(settings, SETTINGS.sentence)
+
+    return of
 
 
-def ours(engine: Engine) -> list[str]:
-    events = [event for event in engine.queries.events() if event.origin == "ovirt-placement"]
-    return [event.description or "" for event in sorted(events, key=lambda event: event.id)]
+def ours(engine: Engine) -> list[Event]:
+    return [event for event in engine.queries.events() if event.origin == "ovirt-placement"]
 
 
-def test_it_is_shown_with_its_cluster_and_severity(engine: Engine, channel: EngineEvents) -> None:
-    channel.send(NOTICE)
-    (event,) = (event for event in engine.queries.events() if event.origin == "ovirt-placement")
+def test_it_is_shown_with_its_cluster_and_severity(engine: Engine, channel: Channel) -> None:
+    channel("admin").send(NOTICE)
+    (event,) = ours(engine)
     assert event.description == "affinity group near in cluster blue is violated"
     assert event.cluster is not None
     assert (event.severity, event.cluster.id) == ("warning", "c1")
 
 
 def test_an_answer_that_is_lost_makes_no_second_event(
-    engine: Engine, channel: EngineEvents, server: Server, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, channel: Channel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    add = notifications.add_event
+    add, admins = notifications.add_event, channel("admin")
 
     def lost(*arguments: object, **named: object) -> bool:
         add(*arguments, **named)  # type: ignore[arg-type]
@@ -298,16 +289,13 @@ def test_an_answer_that_is_lost_makes_no_second_event(
 
     monkeypatch.setattr(notifications, "add_event", lost)
     with pytest.raises(NotDelivered, match="no answer"):
-        channel.send(NOTICE)
+        admins.send(NOTICE)
     monkeypatch.setattr(notifications, "add_event", add)
-    channel.send(NOTICE)
+    admins.send(NOTICE)
     assert len(ours(engine)) == 1
 
 
-def test_what_the_engine_refuses_is_not_tried_again(server: Server, tmp_path: Path) -> None:
+def test_what_the_engine_refuses_is_not_tried_again(channel: Channel) -> None:
     """Only an administrator may add events."""
-    settings = EngineSettings(
-        url=server.api_url, username="user@internal", password_file=write_password(tmp_path)
-    )
     with pytest.raises(UserError):
-        EngineEvents(settings, NotificationSettings().sentence).send(NOTICE)
+        channel("user").send(NOTICE)
