@@ -3,7 +3,7 @@
 import random
 import re
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -119,8 +119,7 @@ def play(cases: Sequence[Case], folder: Path, seed: int) -> World:
     state = snapshot(*(part for case in cases for part in case.parts))
     engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
     recorder = Recorder(engine, msgspec.convert(settings, EnforcerSettings))
-    server = serve(engine)
-    try:
+    with closing(serve(engine)) as server:
         world = World(story, engine, server, folder, recorder)
         world.advance(0.0)
         config = configured(folder, server.api_url, settings)
@@ -128,8 +127,6 @@ def play(cases: Sequence[Case], folder: Path, seed: int) -> World:
             while not world.over:
                 with daemon_of(config, connection, world.clock, world.read) as daemon:
                     world.perform(daemon, connection)
-    finally:
-        server.close()
     return world
 
 
