@@ -1,10 +1,12 @@
 """`snapshot` prints what the reader reads; each mistake is one line that says what to do, and exit 2."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -15,6 +17,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import FrozenKeys, PlacementKey, state_file
 from ovirt_placement.store.keys import KeyStore, Run
+from tests.configuration import write_configuration, write_password
 from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
 from tests.placement.inventory.running import configured
 from tests.placement.model.full_state import full_state
@@ -110,76 +113,55 @@ def mistake(tmp_path: Path) -> Mistake:
     return run
 
 
-def mistaken(
-    directory: Path, url: str, *, password: str = PASSWORD, mode: int = 0o600, more: str = ""
-) -> str:
-    secret = directory / "password"
-    secret.write_text(password)
-    secret.chmod(mode)
-    file = directory / "placement.toml"
-    file.write_text(
-        f'[engine]\nurl = "{url}"\nusername = "admin@internal"\npassword_file = "{secret}"\n{more}\n'
-        f'[inventory]\ndirectory = "{directory}/run"\n'
-    )
-    return str(file)
-
-
-@pytest.fixture(params=[["snapshot"], ["inventory", "run"]], ids=" ".join)
-def command(request: pytest.FixtureRequest) -> list[str]:
-    return list(request.param)
-
-
-def test_wrong_password(engine: EngineServer, tmp_path: Path, command: list[str], mistake: Mistake) -> None:
-    text = mistake(*command, "--config", mistaken(tmp_path, engine.url, password="wrong"))
-    assert "the engine refuses admin@internal" in text
-    assert "Correct username or password_file under [engine]" in text
-
-
-def test_unknown_host_name(tmp_path: Path, command: list[str], mistake: Mistake) -> None:
-    text = mistake(*command, "--config", mistaken(tmp_path, f"https://no-such-engine.invalid{API}"))
-    assert 'no host is named "no-such-engine.invalid": correct url under [engine]' in text
+@pytest.mark.parametrize("command", [("snapshot",), ("inventory", "run")], ids=" ".join)
+@pytest.mark.parametrize(
+    ("url", "given", "complaint"),
+    [
+        ("{url}", {"password": "wrong"}, "Correct username or password_file under [engine]"),
+        (
+            f"https://no-such-engine.invalid{API}",
+            {},
+            'no host is named "no-such-engine.invalid": correct url under [engine]',
+        ),
+        ("{server}/ovirt-engine/ipa", {}, "correct url under [engine]; it ends in /ovirt-engine/api"),
+        ("{url}", {"engine": 'usernam = "x"'}, '[engine] usernam: unknown key; did you mean "username"?'),
+        ("{url}", {"mode": 0o644}, "others may read the password: chmod 600 {folder}/password"),
+    ],
+    ids=["wrong password", "unknown host name", "no engine", "unknown key", "readable password"],
+)
+def test_what_a_person_can_repair(
+    engine: EngineServer,
+    tmp_path: Path,
+    mistake: Mistake,
+    command: tuple[str, ...],
+    url: str,
+    given: dict[str, Any],
+    complaint: str,
+) -> None:
+    found = url.format(url=engine.url, server=engine.url.removesuffix(API))
+    file = write_configuration(tmp_path, found, engine=given.get("engine", ""))
+    secret = write_password(tmp_path, given.get("password", PASSWORD))
+    secret.chmod(given.get("mode", 0o600))
+    assert complaint.format(folder=tmp_path) in mistake(*command, "--config", str(file))
 
 
 def test_engine_away(tmp_path: Path, mistake: Mistake) -> None:
     with refusing_port() as port:
-        text = mistake("snapshot", "--config", mistaken(tmp_path, f"http://127.0.0.1:{port}/s3cret{API}"))
-        assert text.startswith(f"http://127.0.0.1:{port}: the engine does not answer")
-        assert "s3cret" not in text
+        file = write_configuration(tmp_path, f"http://127.0.0.1:{port}/s3cret{API}")
+        text = mistake("snapshot", "--config", str(file))
+    assert text.startswith(f"http://127.0.0.1:{port}: the engine does not answer")
+    assert "s3cret" not in text
 
 
-def test_what_is_no_engine(
-    engine: EngineServer, tmp_path: Path, command: list[str], mistake: Mistake
-) -> None:
-    text = mistake(*command, "--config", mistaken(tmp_path, engine.url.replace(API, "/ovirt-engine/ipa")))
-    assert "correct url under [engine]; it ends in /ovirt-engine/api" in text
+@pytest.mark.parametrize("command", [("snapshot",), ("inventory", "run")], ids=" ".join)
+def test_no_configuration_at_all(command: tuple[str, ...], mistake: Mistake) -> None:
+    text = "no engine: set url under [engine] in the configuration, or the variable OVIRT_URL"
+    assert mistake(*command) == text
 
 
-def test_bad_key(engine: EngineServer, tmp_path: Path, command: list[str], mistake: Mistake) -> None:
-    file = mistaken(tmp_path, engine.url, more='pasword_file = "x"')
-    assert mistake(*command, "--config", file) == (
-        f'{file}: [engine] pasword_file: unknown key; did you mean "password_file"?'
-    )
-
-
-def test_world_readable_password_file(
-    engine: EngineServer, tmp_path: Path, command: list[str], mistake: Mistake
-) -> None:
-    text = mistake(*command, "--config", mistaken(tmp_path, engine.url, mode=0o644))
-    assert text == f"{tmp_path}/password: others may read the password: chmod 600 {tmp_path}/password"
-
-
-def test_no_configuration_at_all(command: list[str], mistake: Mistake) -> None:
-    text = mistake(*command)
-    assert text == "no engine: set url under [engine] in the configuration, or the variable OVIRT_URL"
-
-
-def test_unreadable_state_file(tmp_path: Path, mistake: Mistake) -> None:
-    assert mistake("snapshot", "--state", str(tmp_path)) == (
-        f"{tmp_path}: cannot read the state file: Is a directory"
-    )
-
-
-def test_dangling_reference(tmp_path: Path, mistake: Mistake) -> None:
+def test_state_files_that_cannot_be_read(tmp_path: Path, mistake: Mistake) -> None:
+    said = mistake("snapshot", "--state", str(tmp_path))
+    assert said == f"{tmp_path}: cannot read the state file: Is a directory"
     state = full_state()
     state["vms"][0]["host"] = "h9"
     file = tmp_path / "state.json"
@@ -188,8 +170,7 @@ def test_dangling_reference(tmp_path: Path, mistake: Mistake) -> None:
 
 
 def test_a_directory_that_cannot_be_used(engine: EngineServer, tmp_path: Path, mistake: Mistake) -> None:
-    file = mistaken(tmp_path, engine.url)
-    Path(file).write_text(Path(file).read_text().replace(f"{tmp_path}/run", f"{tmp_path}/password"))
-    assert mistake("inventory", "run", "--config", file) == (
-        f"[inventory] directory: {tmp_path}/password: File exists"
-    )
+    file = configured(tmp_path, engine)
+    file.write_text(re.sub(r'directory = ".*"', f'directory = "{file}"', file.read_text()))
+    said = mistake("inventory", "run", "--config", str(file))
+    assert said == f"[inventory] directory: {file}: File exists"
