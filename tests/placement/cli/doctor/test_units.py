@@ -144,6 +144,12 @@ def by_keys(factor: int = 100_000, **properties: str) -> Snapshot:
     )
 
 
+def set_key(folder: Path) -> None:
+    keys = KeyStore(f"sqlite:///{folder}/store.db", engine="default")
+    put_keys(keys, [KEY], set_by="me")
+    keys.close()
+
+
 def about_keys(live: LiveEngine) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = live.data(1, "doctor")["findings"]
     return [
@@ -152,16 +158,9 @@ def about_keys(live: LiveEngine) -> list[dict[str, Any]]:
 
 
 def test_keys_that_the_policy_has_no_units_for(starting: Starting, tmp_path: Path) -> None:
-    key_units = Units(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 0})
-    state = snapshot(
-        cluster("c1", name="blue", scheduling_policy=key_units),
-        cluster("c2", name="red"),
-        host("h1", cluster="c1"),
-    )
+    state = replace(by_keys(factor=0), clusters=(*by_keys(factor=0).clusters, cluster("c2", name="red")))
     with starting(state, proxy=None) as live:
-        keys = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default")
-        put_keys(keys, [KEY], set_by="me")
-        keys.close()
+        set_key(tmp_path)
         (what,) = (what for what in findings(live) if what.startswith("cluster "))
     assert what.startswith("cluster blue: not all of its placement keys count")
     assert what.endswith("has no PlacementKeyWeight in effect")
@@ -176,9 +175,7 @@ def test_keys_of_users_that_the_policy_has_no_units_for(starting: Starting) -> N
 
 def test_mistakes_are_counted(starting: Starting, tmp_path: Path) -> None:
     with starting(by_keys()) as live:
-        keys = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default")
-        put_keys(keys, [KEY], set_by="me")
-        keys.close()
+        set_key(tmp_path)
         (found,) = about_keys(live)
     assert found["sentence"].startswith("2 mistakes in placement keys")  # two hosts lack it
     assert found["remedy"] == "ovirt-placement keys check lists them"
@@ -243,32 +240,38 @@ def property_findings(declared: dict[str, str] | None, *versions: str) -> list[t
             return [(each.sentence, each.remedy) for each in found]
 
 
-@pytest.mark.parametrize("declared", [PATTERN, f"^{PATTERN}$", f"({PATTERN})?"])
-def test_property_that_is_declared_as_it_should_be(declared: str) -> None:
-    assert property_findings({"4.7": f"sap_agent=^(true|false)$;placement_keys={declared}"}, "4.7") == []
+SAP = "sap_agent=^(true|false)$"
 
 
-def test_property_that_is_not_declared() -> None:
-    ((what, remedy),) = property_findings(
-        {"4.6": "", "4.7": "sap_agent=^(true|false)$", "general": ""}, "4.7", "4.7"
-    )
-    assert "custom property placement_keys is not declared for clusters of version 4.7" in what
-    assert remedy.startswith(
-        "engine-config -s UserDefinedVMProperties="
-        f"'sap_agent=^(true|false)$;placement_keys={PATTERN}' --cver=4.7"
-    )
+@pytest.mark.parametrize(
+    ("declared", "what", "remedy"),
+    [
+        (SAP, "custom property placement_keys is not declared for clusters of version 4.7", SAP),
+        ("placement_keys=.*;other=x=y", "is declared with another pattern", "other=x=y"),
+    ],
+)
+def test_property_that_is_not_declared_or_otherwise(declared: str, what: str, remedy: str) -> None:
+    ((found, carried_out),) = property_findings({"4.6": "", "4.7": declared, "general": ""}, "4.7", "4.7")
+    assert what in found
+    option = f"engine-config -s UserDefinedVMProperties='{remedy};placement_keys={PATTERN}' --cver=4.7"
+    assert carried_out.startswith(option)
 
 
-def test_property_that_is_declared_otherwise() -> None:
-    ((what, remedy),) = property_findings({"4.7": "placement_keys=.*;other=x=y"}, "4.7")
-    assert "is declared with another pattern" in what
-    assert f"='other=x=y;placement_keys={PATTERN}' --cver=4.7" in remedy
-
-
-def test_an_engine_that_does_not_report_is_not_asked_to() -> None:
-    assert property_findings(None, "4.7") == []
-    assert property_findings({"4.7": ""}) == []
-    assert property_findings({"4.6": ""}, "4.7") == []
+@pytest.mark.parametrize(
+    ("declared", "version"),
+    [
+        *(
+            ({"4.7": f"{SAP};placement_keys={one}"}, "4.7")
+            for one in (PATTERN, f"^{PATTERN}$", f"({PATTERN})?")
+        ),
+        # An engine that does not report is not asked to.
+        (None, "4.7"),
+        ({"4.6": ""}, "4.7"),
+        ({"4.7": ""}, None),
+    ],
+)
+def test_property_of_which_nothing_is_said(declared: dict[str, str] | None, version: str | None) -> None:
+    assert property_findings(declared, *([version] if version else [])) == []
 
 
 # -- What `ovirt-placement doctor` says of names of the configuration that match nothing.
