@@ -34,11 +34,15 @@ def alone(state: Snapshot) -> HaCheck:
     return found
 
 
+def two_workers() -> LocalCluster:
+    return LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    )
+
+
 @pytest.fixture(scope="module")
 def dask() -> Iterator[LocalCluster]:
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as cluster:
+    with two_workers() as cluster:
         yield cluster
 
 
@@ -90,30 +94,25 @@ def mark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "dead"
 
 
-@pytest.mark.system
 def test_a_process_that_is_lost_loses_nothing(state: Snapshot, alone: HaCheck, mark: Path) -> None:
     assert asked(state, processes=2) == alone
     assert mark.exists()
 
 
-@pytest.mark.system
 def test_a_worker_that_is_lost_loses_nothing(state: Snapshot, alone: HaCheck, mark: Path) -> None:
-    with LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
-    ) as dask:
+    with two_workers() as dask:
         assert asked(state, scheduler=dask.scheduler_address) == alone
     assert mark.exists()
 
 
-@pytest.mark.system
+def deadly(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
+    os.kill(os.getpid(), signal.SIGKILL)
+    return []
+
+
 def test_processes_that_die_again_and_again_are_reported(
     state: Snapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ha_check_workers, "examine_lump", deadly)
     with pytest.raises(UserError, match="again and again"):
         asked(state, processes=2)
-
-
-def deadly(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
-    os.kill(os.getpid(), signal.SIGKILL)
-    return []

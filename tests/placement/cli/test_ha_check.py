@@ -148,8 +148,9 @@ def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(ha: Ask
     assert len(found["tightest"][0]["hosts"]) == 3
 
 
-def test_more_failures_than_there_are_hosts_are_a_mistake(ha: Ask) -> None:
-    assert "--failures 99: cluster blue has 4 hosts that are up" in ha.text(2, "--failures 99")
+def test_more_failures_than_there_are_hosts_that_are_up_are_a_mistake(ha: Ask) -> None:
+    parts = (*RACKS, host("h5", status="maintenance"))
+    assert "--failures 5: cluster blue has 4 hosts that are up" in ha.text(2, "--failures 5", *parts)
     ha.text(1, "--failures 4")
 
 
