@@ -3,6 +3,7 @@
 import argparse
 import json
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,6 @@ from tests.placement.cli.documents import parsed
 from tests.placement.cli.live_engine import LiveEngine, Starting
 
 
-# -- Where commands that change something run: an engine, a store, and a folder for files.
 @dataclass
 class Stage:
     """An engine, a store, and a folder for files."""
@@ -109,13 +109,10 @@ QUESTIONS = {
 }  # fmt: skip
 
 
-def _leading(stage: Stage) -> int:
+def _leading(stage: Stage) -> None:
     """An enforcer that leads, so that orders are accepted."""
-    leases = LeaseStore(stage.url, engine="default", patience_seconds=5)
-    epoch = leases.take_lease("test", 600)
-    leases.close()
-    assert epoch is not None
-    return epoch
+    with closing(LeaseStore(stage.url, engine="default", patience_seconds=5)) as leases:
+        assert leases.take_lease("test", 600) is not None
 
 
 def _plan(stage: Stage) -> str:
@@ -124,19 +121,21 @@ def _plan(stage: Stage) -> str:
 
 
 def _offered(stage: Stage) -> None:
-    store = ApprovalStore(stage.url, engine="default", patience_seconds=5)
-    store.offer("c1", "p1", (ApprovedMove(("v1",), ("h1",), "h2"),), "Cluster blue: 1 migration.")
-    store.close()
+    with closing(ApprovalStore(stage.url, engine="default", patience_seconds=5)) as store:
+        store.offer("c1", "p1", (ApprovedMove(("v1",), ("h1",), "h2"),), "Cluster blue: 1 migration.")
 
 
 def _lost(stage: Stage) -> None:
-    store = MembershipStore(stage.url, engine="default", patience_seconds=5)
     one = LostMembership(
         vm="v1", vm_name="web1", cluster="c0", cluster_name="red", kind=MembershipKind.GROUP, id="g0",
         name="far", since=0.0,
     )  # fmt: skip
-    store.change(MembershipChange(lost=(one,)))
-    store.close()
+    with closing(MembershipStore(stage.url, engine="default", patience_seconds=5)) as store:
+        store.change(MembershipChange(lost=(one,)))
+
+
+def _paused(stage: Stage) -> None:
+    stage.prepared("ovirt-enforcer", "pause")
 
 
 def _run_requested(stage: Stage) -> None:
@@ -150,7 +149,8 @@ def _run_paused(stage: Stage) -> None:
 
 
 def _backup(stage: Stage) -> None:
-    PauseStore(stage.url, engine="default", patience_seconds=5).pauses()
+    with closing(PauseStore(stage.url, engine="default", patience_seconds=5)) as store:
+        store.pauses()
     stage.prepared("ovirt-placement", "keys", "set", "rack", "1", "2", "--on", "vm", "web1")
     stage.prepared("ovirt-placement", "store", "backup", str(stage.folder / "backup"))
     stage.prepared("ovirt-placement", "keys", "set", "rack", "1", "2", "--on", "vm", "web2")
@@ -158,7 +158,8 @@ def _backup(stage: Stage) -> None:
 
 def _gone(stage: Stage) -> None:
     """A store that was there, and is no more."""
-    PauseStore(stage.url, engine="default", patience_seconds=5).pauses()
+    with closing(PauseStore(stage.url, engine="default", patience_seconds=5)) as store:
+        store.pauses()
     for file in stage.folder.glob("store.db*"):
         file.unlink()
 
@@ -176,22 +177,18 @@ class Case:
 
 
 def keys_file(stage: Stage) -> str:
-    return stage.file(
-        "keys.yaml", "format: 1\nkeys:\n- {level: server, resource: web1, name: rack, value: 1, weight: 2}\n"
-    )
+    key = "{level: server, resource: web1, name: rack, value: 1, weight: 2}"
+    return stage.file("keys.yaml", f"format: 1\nkeys: [{key}]\n")
 
 
 def groups_file(stage: Stage) -> str:
-    return stage.file(
-        "groups.yaml",
-        "groups:\n- {name: near, cluster: blue, vms_rule: positive, vms: [web1], description: both}\n",
-    )
+    group = "{name: near, cluster: blue, vms_rule: positive, vms: [web1], description: both}"
+    return stage.file("groups.yaml", f"groups: [{group}]\n")
 
 
 def rules_file(stage: Stage) -> str:
-    return stage.file(
-        "rules.yaml", "rules:\n- {name: few, kind: at_most_per_host, cluster: blue, vms: [web1], most: 1}\n"
-    )
+    rule = "{name: few, kind: at_most_per_host, cluster: blue, vms: [web1], most: 1}"
+    return stage.file("rules.yaml", f"rules: [{rule}]\n")
 
 
 def _with_rule(stage: Stage) -> None:
@@ -236,24 +233,15 @@ CASES = (
     Case("ovirt-placement store init", (), _gone, declarative=True),
     Case("ovirt-placement store restore", ("{folder}/backup", "--replace"), _backup),
     Case("ovirt-enforcer pause", ("--cluster", "blue", "--reason", "storage")),
-    Case(
-        "ovirt-enforcer resume",
-        (),
-        lambda stage: void(stage.prepared("ovirt-enforcer", "pause")),
-        declarative=True,
-    ),
+    Case("ovirt-enforcer resume", (), _paused, declarative=True),
     Case("ovirt-enforcer approve", ("p1",), _offered),
     Case("ovirt-enforcer refuse", ("p1",), _offered),
     Case("ovirt-enforcer apply", ("{file}", "--yes"), _plan),
-    Case("ovirt-enforcer maintenance run", ("south", "--in-order"), lambda stage: void(_leading(stage))),
+    Case("ovirt-enforcer maintenance run", ("south", "--in-order"), _leading),
     Case("ovirt-enforcer maintenance pause", (), _run_requested),
     Case("ovirt-enforcer maintenance resume", (), _run_paused),
     Case("ovirt-enforcer maintenance stop", (), _run_requested),
 )
-
-
-def void(_: object) -> None:
-    """Give no file."""
 
 
 def leaves() -> Iterator[argparse.ArgumentParser]:

@@ -64,27 +64,23 @@ def followed(live: LiveEngine, tmp_path: Path) -> LiveEngine:
     return live
 
 
-def test_a_filter_of_the_engines_asks_how_busy_hosts_are_and_nothing_of_vms(
-    live: LiveEngine, asked: Asked
+@pytest.mark.parametrize(
+    ("arguments", "vms", "hosts"),
+    [
+        # A filter of the engine's asks how busy hosts are, and nothing of VMs.
+        ("why web", ["/vms"], ["/hosts", "/hosts statistics"]),
+        ("violations", ["/vms"], ["/hosts"]),
+        ("groups list", ["/vms"], ["/hosts"]),
+        # The check of reservations has all measured.
+        ("ha-check", ["/vms", "/vms statistics"], ["/hosts", "/hosts statistics"]),
+        ("status", ["/vms", "/vms statistics"], ["/hosts", "/hosts statistics"]),
+    ],
+)
+def test_what_is_read_of_vms_and_hosts(
+    live: LiveEngine, asked: Asked, arguments: str, vms: list[str], hosts: list[str]
 ) -> None:
-    live.run(0, "why", "web")
-    assert asked.of("/vms") == ["/vms"]
-    assert asked.of("/hosts") == ["/hosts", "/hosts statistics"]
-
-
-@pytest.mark.parametrize("arguments", ["violations", "groups list"])
-def test_nothing_is_measured_for_whom_it_means_nothing(
-    live: LiveEngine, asked: Asked, arguments: str
-) -> None:
-    live.run(0, *arguments.split())
-    assert asked.of("/vms") == ["/vms"]
-    assert asked.of("/hosts") == ["/hosts"]
-
-
-@pytest.mark.parametrize("arguments", ["ha-check", "status"])
-def test_the_check_of_reservations_has_all_measured(live: LiveEngine, asked: Asked, arguments: str) -> None:
-    live.outcome(arguments)
-    assert asked.of("/vms statistics")
+    live.outcome(*arguments.split())
+    assert (asked.of("/vms"), asked.of("/hosts")) == (vms, hosts)
 
 
 @pytest.mark.parametrize(

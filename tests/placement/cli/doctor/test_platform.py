@@ -3,6 +3,7 @@
 import os
 import pwd
 import shutil
+import stat
 import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -167,11 +168,8 @@ class Status(NamedTuple):
     uid: int = ROOT
     gid: int = ROOT
 
-    def of_directory(self) -> os.stat_result:
-        return os.stat_result((0o040000 | self.mode, 0, 0, 1, self.uid, self.gid, 0, 0, 0, 0))
-
-    def of_file(self) -> os.stat_result:
-        return os.stat_result((0o100000 | self.mode, 0, 0, 1, self.uid, self.gid, 0, 0, 0, 0))
+    def of(self, kind: int) -> os.stat_result:
+        return os.stat_result((kind | self.mode, 0, 0, 1, self.uid, self.gid, 0, 0, 0, 0))
 
 
 OPEN = Status(0o755)
@@ -179,7 +177,8 @@ OPEN = Status(0o755)
 
 def found(file: Status, directory: Status = OPEN, *users: User, secret: bool = True) -> dict[str, str]:
     """What is said to whom of the password, and of the file alone."""
-    password = Found(PASSWORD, file.of_file(), ((PASSWORD.parent, directory.of_directory()),), secret)
+    folder = (PASSWORD.parent, directory.of(stat.S_IFDIR))
+    password = Found(PASSWORD, file.of(stat.S_IFREG), (folder,), secret)
     return {
         each.sentence.partition(":")[0]: f"{each.sentence.partition(': ')[2]} -> {each.remedy}"
         for each in examine_files([password], users or (INVENTORY, PROXY), OURS)
@@ -192,37 +191,39 @@ INVENTORYS, WORKERS = (
 )
 
 
-@pytest.mark.parametrize("directory", [Status(0o755), Status(0o750, ROOT, OURS), Status(0o711)])
-def test_a_password_of_root_and_the_services_group_is_read_by_all(directory: Status) -> None:
-    assert found(Status(0o640, ROOT, OURS), directory) == {}
+BOTH = {INVENTORYS, WORKERS}
+ENTER = f"chmod a+x {PASSWORD.parent}"
+
+
+@pytest.mark.parametrize(
+    ("file", "directory", "secret", "whom", "said"),
+    [
+        (Status(0o640, ROOT, OURS), Status(0o755), True, set(), ""),
+        (Status(0o640, ROOT, OURS), Status(0o750, ROOT, OURS), True, set(), ""),
+        (Status(0o640, ROOT, OURS), Status(0o711), True, set(), ""),
+        (Status(0o640, ROOT, OURS), Status(0o700), True, BOTH, ENTER),
+        # Of root alone.
+        (Status(0o600), OPEN, True, BOTH, ""),
+        (Status(0o640), OPEN, True, BOTH, ""),
+        # The services may read it, and take no password that another user may change.
+        (Status(0o640, INVENTORY.uid, OURS), OPEN, True, BOTH, "refuses"),
+        (Status(0o640, INVENTORY.uid, OURS), OPEN, True, BOTH, f"-> {SHARE}"),
+        (Status(0o640, INVENTORY.uid, OURS), OPEN, False, set(), ""),
+        # Owner and group are asked before others.
+        (Status(0o044, INVENTORY.uid, OURS), OPEN, False, {INVENTORYS}, ""),
+        (Status(0o604, ROOT, OURS), OPEN, False, BOTH, ""),
+    ],
+)
+def test_who_cannot_read_a_file(
+    file: Status, directory: Status, secret: bool, whom: set[str], said: str
+) -> None:
+    reported = found(file, directory, secret=secret)
+    assert reported.keys() == whom
+    assert all(said in each for each in reported.values())
 
 
 def test_a_password_of_the_inventorys_user_alone_is_none_of_the_proxys() -> None:
     assert found(Status(0o600, INVENTORY.uid, OURS)) == {WORKERS: f"cannot read {PASSWORD} -> {SHARE}"}
-
-
-def test_a_password_of_root_alone_is_read_by_no_service() -> None:
-    assert found(Status(0o600)).keys() == {INVENTORYS, WORKERS}
-    assert found(Status(0o640)).keys() == {INVENTORYS, WORKERS}
-
-
-def test_a_password_that_its_service_refuses() -> None:
-    """The proxy may read it, and takes no password that another user may change."""
-    refused = found(Status(0o640, INVENTORY.uid, OURS))
-    assert refused.keys() == {INVENTORYS, WORKERS}
-    assert all("refuses" in each and each.endswith(f"-> {SHARE}") for each in refused.values())
-    assert found(Status(0o640, INVENTORY.uid, OURS), secret=False) == {}
-
-
-def test_the_owner_and_the_group_are_asked_before_others() -> None:
-    assert INVENTORYS in found(Status(0o044, INVENTORY.uid, OURS), secret=False)
-    assert found(Status(0o604, ROOT, OURS), secret=False).keys() == {INVENTORYS, WORKERS}
-
-
-def test_a_directory_that_the_user_may_not_enter() -> None:
-    closed = found(Status(0o640, ROOT, OURS), Status(0o700))
-    assert closed.keys() == {INVENTORYS, WORKERS}
-    assert all(f"chmod a+x {PASSWORD.parent}" in each for each in closed.values())
 
 
 def test_a_user_who_is_not_in_the_group() -> None:

@@ -1,7 +1,6 @@
 """`setup --placement-keys` gives clusters the special keys, and its undoing takes back those."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 
 import pytest
@@ -22,13 +21,8 @@ TAKES_FROM_BLUE = "take the placement keys #CPU (30), #LOAD (30), #RAM (40) from
 SET_UP = ("setup", "--cluster", "blue", "--placement-keys")
 
 
-@contextmanager
-def keys_of(live: LiveEngine) -> Iterator[KeyStore]:
-    store = KeyStore(f"sqlite:///{live.config.parent}/store.db", engine="default", patience_seconds=5)
-    try:
-        yield store
-    finally:
-        store.close()
+def keys_of(live: LiveEngine) -> AbstractContextManager[KeyStore]:
+    return closing(KeyStore(f"sqlite:///{live.config.parent}/store.db", engine="default", patience_seconds=5))
 
 
 def stored(live: LiveEngine) -> set[PlacementKey]:

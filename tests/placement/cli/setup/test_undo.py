@@ -1,5 +1,7 @@
 """`ovirt-placement setup --undo`: clusters get what they had; and who had policies set up is recorded."""
 
+from contextlib import closing
+
 import pytest
 
 from ovirt_placement.store.user_actions import UserAction, UserActionStore
@@ -183,11 +185,8 @@ def test_options_that_say_nothing_together_are_refused(
 # -- Who had a scheduling policy set up, and what was asked of the engine for it, is recorded.
 def recorded(live: LiveEngine) -> tuple[UserAction, ...]:
     url = f"sqlite:///{live.config.parent}/store.db"
-    store = UserActionStore(url, engine="default", patience_seconds=5)
-    try:
+    with closing(UserActionStore(url, engine="default", patience_seconds=5)) as store:
         return store.actions(since_seconds=600)
-    finally:
-        store.close()
 
 
 def test_setup_and_its_undoing_are_recorded_with_what_was_asked_for(starting: Starting) -> None:
