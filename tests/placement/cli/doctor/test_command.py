@@ -160,14 +160,6 @@ def test_a_full_disk_of_the_proxys_record(
         assert live.data(0, "doctor")["findings"] == []
 
 
-def test_each_finding_says_what_to_do(starting: Starting) -> None:
-    with starting(EMPTY) as live:
-        out, _ = live.run(1, "doctor")
-    what, remedy, *_ = out.splitlines()
-    assert what.startswith("- no inventory publishes to ")
-    assert remedy.startswith("  -> systemctl enable --now ovirt-placement-inventory")
-
-
 @pytest.mark.system
 @pytest.mark.parametrize(("seconds", "word"), [(3600, "ahead of"), (-3600, "behind")])
 def test_clock_that_differs(starting: Starting, seconds: int, word: str) -> None:
