@@ -1,18 +1,20 @@
-"""What units declare as parameters, and users write as keys, judged by a JVM as the engine judges it."""
+"""Parameters of units, keys of users and regular expressions, judged by a JVM as the engine judges them."""
 
 import importlib.util
+import random
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, PATTERN, is_readable
+from ovirt_scheduler_proxy import plugins as units
 from tests.plugins.proxy_process import PLUGINS
 
-SOURCE = Path(__file__).parent / "java/src/main/java/contract/EngineProperties.java"
+SOURCES = Path(__file__).parent / "java/src/main/java/contract"
 
 #: Right ones of every kind of parameter, and what is close to them.
 VALUES = (
@@ -45,12 +47,14 @@ def declared() -> Iterator[tuple[str, str]]:
 UNITS = dict(declared())
 
 
-def judged(questions: list[tuple[str, str, str]]) -> list[str]:
+def judged(program: str, questions: Iterable[str]) -> list[str]:
+    """What a program of Java says of each of these lines."""
     java = shutil.which("java")
     if java is None:
         pytest.skip("Java is not installed")
-    lines = "".join("\t".join(question) + "\n" for question in questions)
-    run = subprocess.run([java, SOURCE], input=lines, capture_output=True, encoding="utf-8", check=True)
+    lines = "".join(f"{question}\n" for question in questions)
+    source = SOURCES / f"{program}.java"
+    run = subprocess.run([java, source], input=lines, capture_output=True, encoding="utf-8", check=True)
     return run.stdout.splitlines()
 
 
@@ -61,12 +65,12 @@ def test_the_engine_lets_in_what_the_units_understand() -> None:
     for parameters in UNITS.values():
         for name, pattern in (part.split("=", 1) for part in parameters.split(";")):
             for value in VALUES:
-                questions.append((parameters, name, value))
+                questions.append(f"{parameters}\t{name}\t{value}")
                 expected.append("right" if re.fullmatch(pattern, value) else "wrong")
-    found = judged(questions)
+    found = judged("EngineProperties", questions)
     assert found == expected
-    let_in = {name for (_, name, _), verdict in zip(questions, found, strict=True) if verdict == "right"}
-    assert let_in == {name for _, name, _ in questions}
+    names = [question.split("\t")[1] for question in questions]
+    assert {name for name, verdict in zip(names, found, strict=True) if verdict == "right"} == set(names)
 
 
 def test_units_that_share_a_parameter_mean_the_same_by_it() -> None:
@@ -79,10 +83,37 @@ def test_units_that_share_a_parameter_mean_the_same_by_it() -> None:
 
 @pytest.mark.system
 def test_the_engine_lets_in_the_keys_that_a_placement_reads() -> None:
-    found = judged([(f"{NAME}={PATTERN}", NAME, text) for text in KEYS])
+    found = judged("EngineProperties", [f"{NAME}={PATTERN}\t{NAME}\t{text}" for text in KEYS])
     assert found == ["right" if is_readable(text) else "wrong" for text in KEYS]
     assert found.count("right") == 6
 
 
 def test_the_page_gives_administrators_this_very_pattern() -> None:
     assert f"'{NAME}={PATTERN}'" in (PLUGINS.parent / "docs/placement-keys.md").read_text()
+
+
+#: Of which regular expressions are drawn.
+PIECES = (
+    *("a", "b", "Z", "0", "9", "-", "^", "$", ".", "|", "(", ")", "[", "]", "{", "}", "?", "*", "+", "\\"),
+    *("&", "é"),
+    *("\\d", "\\b", "\\x41", "\\u0041", "\\012", "\\p{L}", "\\k<n>", "\\c", "\\E", "\\1", "(?<n>", "(?:"),
+    *("(?=",),
+    *("(?P<n>", "(?i)", "(?i:", "(?-i)", "{2}", "{2,}", "{3,1}", "{,2}", "[^", "[a-z]", "<", ">", "=", "#"),
+    *(" ",),
+    *("&&", "\\Q", "\\Q(\\E", "\\x{0000041}", "\\x{110000}", "\\x", "\\u00", "\\v", "\\ud83d\\ude00"),
+    *("\\n", "\\R"),
+    *("\\pX", "\\p{Lower}", "\\p{Foo}", "\\p{javaDigit}", "\\P{gc=Lu}", "\\p{gc=Foo}", "(?U)", "(?<m>"),
+)
+
+
+@pytest.mark.system
+def test_of_regular_expressions_no_false_alarm_is_raised_and_none_missed() -> None:
+    chance = random.Random(1)
+    regexes = ["".join(chance.choices(PIECES, k=chance.randint(1, 7))) for _ in range(20_000)]
+    verdicts = zip(regexes, judged("Regexes", regexes), strict=True)
+    wrong = {regex for regex, verdict in verdicts if verdict == "wrong"}
+    reported = {regex for regex in regexes if units.regex_problem(regex)}
+    assert reported <= wrong
+    well = {regex for regex in regexes if not units.unchecked_rest(regex)} - reported
+    assert well.isdisjoint(wrong)
+    assert min(len(reported), len(well)) > 0.03 * len(regexes)

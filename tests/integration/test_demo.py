@@ -30,6 +30,14 @@ pytestmark = pytest.mark.timeout(300)
 SEEDS = [pytest.param(seed + 1, marks=pytest.mark.nightly) for seed in seeds(7)]
 MIGRATION_DONE = "63"
 COMMANDS = Path(sys.executable).parent
+#: What makes a Python behave as in FIPS mode, and note its words in a folder if one is named.
+FIPS = {"PYTHONPATH": str(CHECKOUT / "tests" / "fips")}
+DAEMONS = (
+    "ovirt-simulator run",
+    "ovirt-placement inventory run",
+    "ovirt-scheduler-proxy run",
+    "ovirt-enforcer run",
+)
 
 
 @dataclass(frozen=True)
@@ -167,8 +175,16 @@ def test_ends_with_every_rule_satisfied_and_no_needless_migration(seed: int, sho
 
 
 @pytest.mark.system
-def test_ends_by_itself_and_shows_the_story(short_path: Path) -> None:
-    completed = ran(sys.executable, "-m", "demo", "--seed", "3", TMPDIR=str(short_path))
+def test_ends_by_itself_and_shows_the_story(short_path: Path, tmp_path: Path) -> None:
+    """In FIPS mode, in which Python refuses some digests, every daemon does its work as ever."""
+    completed = ran(
+        *(sys.executable, "-m", "demo", "--seed", "3"),
+        **FIPS,
+        TMPDIR=str(short_path),
+        FIPS_PROCESSES=str(tmp_path),
+    )
+    started = "\n".join(file.read_text() for file in tmp_path.iterdir())
+    assert [one for one in DAEMONS if one not in started] == []
     assert completed.returncode == 0, completed.stderr
     assert completed.stderr == ""
     before, after = completed.stdout.split("=== The enforcer")
@@ -179,6 +195,17 @@ def test_ends_by_itself_and_shows_the_story(short_path: Path) -> None:
     assert_explains_the_refused_start(before)
     assert_shows_steps(after.partition("=== After")[0])
     assert_offers_what_can_be_run(after.partition("=== What now")[2], short_path)
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    "digest",
+    ["blake2b()", "blake2b(digest_size=8)", "blake2s(b'')", "md5(b'')", "new('blake2b')", "new('MD5', b'')"],
+)
+def test_what_fips_mode_refuses_is_refused_here(digest: str) -> None:
+    refused = ran(sys.executable, "-c", f"import hashlib; hashlib.{digest}", **FIPS)
+    assert refused.returncode == 1
+    assert refused.stderr.splitlines()[-1].startswith(("ValueError", "TypeError"))
 
 
 def assert_explains_the_refused_start(before: str) -> None:

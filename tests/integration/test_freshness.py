@@ -15,12 +15,9 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement import config
-from ovirt_placement.config import InventorySettings
-from ovirt_placement.model import PlacementKey, Snapshot, Vm
-from ovirt_placement.model.record import CLUSTER, NODE, SYSTEM
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement.store.keys import KeyChange, KeyStore
-from ovirt_simulator.core.backend import USUAL, MigrationFault, Settings
+from ovirt_simulator.core.backend import USUAL, Settings
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.http.server import serve
@@ -30,7 +27,7 @@ from tests.placement.inventory.running import running
 from tests.plugins.proxy_process import running_proxy
 from tests.proxy.running import eventually
 from tests.repeating import repeating
-from tests.stored import prepared, put_keys
+from tests.stored import prepared
 
 #: How simulated time moves on; never faster than real time, in which the inventory lives.
 STEP_SECONDS = 0.05
@@ -126,11 +123,10 @@ class World:
     engine: LivingEngine
     proxy: xmlrpc.client.ServerProxy
     store: Store
-    keys: KeyStore
 
-    def refused(self, unit: str = "AffinityFilter") -> set[str]:
-        """The hosts that the proxy refuses to the probe now, on account of where the other VM is, say."""
-        kept = self.proxy.runFilters([unit], HOSTS, PROBE, {})
+    def refused(self) -> set[str]:
+        """The hosts that the proxy refuses to the probe now, on account of where the other VM is."""
+        kept = self.proxy.runFilters(["AffinityFilter"], HOSTS, PROBE, {})
         assert kept["result_code"] == 0
         return set(HOSTS) - set(kept["result"])
 
@@ -155,12 +151,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         )
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file), running_proxy(environment) as proxy:
-            url = config.load(file, {}).store.url
-            store = Store(url, engine="default", patience_seconds=30)
-            keys = KeyStore(url, engine="default", patience_seconds=30)
-            yield World(engine, proxy, store, keys)
+            store = Store(config.load(file, {}).store.url, engine="default", patience_seconds=30)
+            yield World(engine, proxy, store)
             store.close()
-            keys.close()
 
 
 @pytest.fixture(autouse=True)
@@ -193,27 +186,6 @@ def test_what_started_moved_or_stopped_a_second_ago_is_seen(world: World) -> Non
     assert engine.events_per_second() >= EVENTS_PER_SECOND * 0.9
 
 
-def test_where_a_migration_goes_is_known_from_its_event(world: World) -> None:
-    engine, vms = world.engine, world.engine.engine.vms
-    vms.start(OTHER, host_id="h1")
-    engine.until(lambda: engine.vm(OTHER).status == "up")
-    engine.engine.faults.expect(MigrationFault(hang=True), identity=OTHER)
-    vms.migrate(OTHER, host_id="h4")
-    engine.until(lambda: engine.vm(OTHER).status == "migrating")
-    engine.let_pass(1.0)
-    assert world.refused() == {"h1", "h4"}
-
-    vms.cancel_migration(OTHER)
-    engine.until(lambda: engine.vm(OTHER).status == "up")
-    engine.let_pass(1.0)
-    assert world.refused() == {"h1"}
-
-    vms.stop(OTHER)
-    engine.until(lambda: engine.vm(OTHER).status == "down")
-    engine.let_pass(1.0)
-    assert world.refused() == set()
-
-
 def test_an_intent_is_seen_at_once_and_never_stands_in_its_own_way(world: World) -> None:
     intent = prepared(
         world.store, vm=OTHER, cluster=build.CLUSTER, source=None, target="h2", correlation_id="meant"
@@ -227,24 +199,3 @@ def test_an_intent_is_seen_at_once_and_never_stands_in_its_own_way(world: World)
     )
     assert world.refused() == set()
     world.store.fail(own.id, "changed its mind")
-
-
-def test_a_key_is_seen_as_soon_as_no_decision_may_be_older(world: World) -> None:
-    """A private host: the operator sends nobody there whose keys do not ask for it."""
-    attractive = PlacementKey(
-        level=CLUSTER, resource=build.CLUSTER, key_class=SYSTEM, name="PRIVATE", value=1, weight=-200
-    )
-    put_keys(world.keys, [attractive])
-    for private in HOSTS:
-        nodes = [
-            PlacementKey(
-                level=NODE, resource=host, key_class=SYSTEM, name="PRIVATE", value=float(host == private)
-            )
-            for host in HOSTS
-        ]
-        put_keys(world.keys, nodes)
-        world.engine.let_pass(InventorySettings().max_age_seconds)
-        assert world.refused("PlacementKeyFilter") == {private}
-    world.keys.change(lambda placement: KeyChange(remove=placement), set_by="ann")
-    world.engine.let_pass(InventorySettings().max_age_seconds)
-    assert world.refused("PlacementKeyFilter") == set()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ SEED = int(os.environ.get("SEED", "20785"))
 @pytest.fixture(scope="module")
 def witnesses(request: pytest.FixtureRequest) -> Iterator[tuple[Site, Witnesses]]:
     """Those of a place; one is left before the next is gone to."""
-    where = getattr(request, "param", "direct")
+    where: str = request.param
     if where == "Apache" and shutil.which("apache2") is None:
         pytest.skip("there is no apache2")
     with ExitStack() as stack:
@@ -92,35 +93,6 @@ def act(running: Site, witnesses: Witnesses, names: tuple[str, ...]) -> list[str
     return found + ([] if well is not None else ["not as before within ten seconds"])
 
 
-def _can(names: tuple[str, ...]) -> None:
-    if os.getuid() != 0 and {"local user", "full disk"} & {*names}:
-        pytest.skip("as root alone")
-
-
-@pytest.mark.timing
-@pytest.mark.nightly
-@pytest.mark.parametrize("names", _PAIRS, ids=" + ".join)
-def test_each_pair(witnesses: tuple[Site, Witnesses], names: tuple[str, ...]) -> None:
-    _can(names)
-    assert act(*witnesses, names) == []
-
-
-@pytest.mark.timing
-@pytest.mark.system
-@pytest.mark.parametrize("names", random.Random(SEED).sample(_PAIRS, _FEW), ids=" + ".join)
-def test_a_few_pairs(witnesses: tuple[Site, Witnesses], names: tuple[str, ...]) -> None:
-    _can(names)
-    assert act(*witnesses, names) == []
-
-
-@pytest.mark.timing
-@pytest.mark.system
-@pytest.mark.parametrize("witnesses", ["relay"], indirect=True)
-@pytest.mark.parametrize("name", ENGINES)
-def test_an_engine_that_does_not_end_its_answers(witnesses: tuple[Site, Witnesses], name: str) -> None:
-    assert act(*witnesses, (name,)) == []
-
-
 #: What differs where the store is another and the page speaks TLS, or Apache does, which has room of its own.
 _ELSEWHERE = {
     "PostgreSQL, TLS": [
@@ -137,17 +109,23 @@ _ELSEWHERE = {
 }
 
 
+def _cases() -> Iterator[Any]:
+    """Where, who acts, and in which suite: a few pairs, and engines that end no answer; others at night."""
+    few = random.Random(SEED).sample(_PAIRS, _FEW)
+    for suite, places in (
+        (pytest.mark.system, {"direct": few, "relay": [(name,) for name in ENGINES]}),
+        (pytest.mark.nightly, {"direct": [one for one in _PAIRS if one not in few], **_ELSEWHERE}),
+    ):
+        for where, acting in places.items():
+            for names in acting:
+                yield pytest.param(where, names, marks=suite, id=f"{where}: {' + '.join(names)}")
+
+
 @pytest.mark.timing
-@pytest.mark.nightly
-@pytest.mark.parametrize(
-    ("witnesses", "names"),
-    [
-        pytest.param(where, names, id=f"{where}: {' + '.join(names)}")
-        for where in _ELSEWHERE
-        for names in _ELSEWHERE[where]
-    ],
-    indirect=["witnesses"],
-)
-def test_a_few_pairs_elsewhere(witnesses: tuple[Site, Witnesses], names: tuple[str, ...]) -> None:
-    _can(names)
+@pytest.mark.parametrize(("witnesses", "names"), _cases(), indirect=["witnesses"])
+def test_others_are_served_and_all_is_as_before(
+    witnesses: tuple[Site, Witnesses], names: tuple[str, ...]
+) -> None:
+    if os.getuid() != 0 and {"local user", "full disk"} & {*names}:
+        pytest.skip("as root alone")
     assert act(*witnesses, names) == []

@@ -8,6 +8,7 @@ import math
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -49,21 +50,22 @@ def run(storm: Storm, folder: Path, threads: int, max_age: float | None) -> Figu
     return found
 
 
-@pytest.mark.system
-def test_more_starts_than_threads_while_nothing_is_fresh(tmp_path: Path) -> None:
-    """Each decision wants a newer snapshot, for which there is no thread."""
-    storm = draw(24)
-    found = run(storm, tmp_path, threads=20, max_age=0.001)
+#: Starts, threads, and the age; the first has more starts than threads, and each wants a newer snapshot.
+_STORMS = list(product((24, 400), (20, 200), (0.001, None)))
+
+
+@pytest.mark.parametrize(
+    ("starts", "threads", "max_age"),
+    [
+        pytest.param(*_STORMS[0], marks=pytest.mark.system),
+        *(pytest.param(*one, marks=pytest.mark.nightly) for one in _STORMS[1:]),
+    ],
+)
+def test_storms(starts: int, threads: int, max_age: float | None, tmp_path: Path) -> None:
+    storm = draw(starts)
+    found = run(storm, tmp_path, threads, max_age)
     assert None not in {found.hosts[vm] for vm in storm.starts}
     assert len(found.seconds) >= len(storm.starts), "each start asks the filters"
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("threads", [20, 200])
-@pytest.mark.parametrize("starts", [24, 400])
-@pytest.mark.parametrize("max_age", [None, 0.001], ids=["as usual", "nothing is fresh"])
-def test_storms(starts: int, threads: int, max_age: float | None, tmp_path: Path) -> None:
-    run(draw(starts), tmp_path, threads, max_age)
 
 
 THREADS = 20

@@ -110,15 +110,6 @@ def sites(store_url: str, tmp_path: Path) -> Iterator[tuple[Site, Site]]:
         yield east, west
 
 
-def test_keys_of_one_engine_are_not_those_of_the_other(sites: tuple[Site, Site]) -> None:
-    east, west = sites
-    east.set_key("ofEast", "server", "first")
-    assert (east.key_names(), west.key_names()) == (["ofEast"], [])
-    west.set_key("ofWest", "server", "first")
-    assert (east.key_names(), west.key_names()) == (["ofEast"], ["ofWest"])
-
-
-@pytest.mark.system
 def test_an_intent_of_one_engine_is_nothing_to_the_other(sites: tuple[Site, Site]) -> None:
     """Neither is it laid over the other's snapshot, nor does it hold up or occupy the other's enforcer."""
     east, west = sites
@@ -134,28 +125,22 @@ def test_an_intent_of_one_engine_is_nothing_to_the_other(sites: tuple[Site, Site
     assert [intent.state for intent in east.intents.open_intents()] == [IntentState.ACCEPTED] * 2
 
 
-def test_each_enforcer_repairs_its_own_engine(sites: tuple[Site, Site]) -> None:
-    for site in sites:
-        site.world.enforce()
-    for site in sites:
-        site.until_repaired()
-        (done,) = site.intents.history(within_seconds=3600)
-        assert done.state is IntentState.DONE
-        assert site.world.host_of(done.vm) == done.target
-        assert site.world.stop_enforcing() == 0
-
-
-@pytest.mark.system
-def test_what_vms_started_with_is_remembered_for_each_engine(sites: tuple[Site, Site]) -> None:
+def test_keys_and_repairs_of_one_engine_are_not_those_of_the_other(sites: tuple[Site, Site]) -> None:
     east, west = sites
     east.set_key("ofEast", "cluster", build.CLUSTER)
+    assert (east.key_names(), west.key_names()) == (["ofEast"], [])
     west.set_key("ofWest", "cluster", build.CLUSTER)
+    assert (east.key_names(), west.key_names()) == (["ofEast"], ["ofWest"])
     for site in sites:
         site.world.enforce()
     east.until_frozen(*PAIR, name="ofEast")
     west.until_frozen(*PAIR, name="ofWest")
     for site in sites:
         site.until_repaired()
+        (done,) = site.intents.history(within_seconds=3600)
+        assert done.state is IntentState.DONE
+        assert site.world.host_of(done.vm) == done.target
     east.world.stop("first")
     east.until_frozen("second", name="ofEast")
     west.until_frozen(*PAIR, name="ofWest")
+    assert [site.world.stop_enforcing() for site in sites] == [0, 0]

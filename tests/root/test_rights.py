@@ -18,41 +18,25 @@ from tests.root.conftest import GROUP, OWNER, Root, close_to_others
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("root")]
 
 #: What changes nothing by itself, and reads the store or what is published all the same.
-OTHERS = (
-    Case("ovirt-placement snapshot", ()),
-    Case("ovirt-placement status", ()),
-    Case("ovirt-placement doctor", ()),
-    Case("ovirt-placement why", ("web1",)),
-    Case("ovirt-placement where", ("web1",)),
-    Case("ovirt-placement violations", ()),
-    Case("ovirt-placement conflicts", ()),
-    Case("ovirt-placement ha-check", ("--cluster", "blue")),
-    Case("ovirt-placement what-if", ("--maintenance", "north")),
-    Case("ovirt-placement keys list", ()),
-    Case("ovirt-placement keys check", ()),
-    Case("ovirt-placement keys show", ("web1",)),
-    Case("ovirt-placement keys explain", ("web1",)),
-    Case("ovirt-placement keys export", ()),
-    Case("ovirt-placement groups list", ()),
-    Case("ovirt-placement groups export", ()),
-    Case("ovirt-placement rules list", ()),
-    Case("ovirt-placement rules show", ("none",)),
-    Case("ovirt-placement rules check", ()),
-    Case("ovirt-placement rules export", ()),
-    Case("ovirt-placement store backup", ("{of_root}/of-root.backup",)),
-    Case("ovirt-placement store backup", ("{folder}/of-services.backup",)),
-    Case("ovirt-placement inventory run", ()),
-    Case("ovirt-enforcer status", ()),
-    Case("ovirt-enforcer plan", ()),
-    Case("ovirt-enforcer simulate-policy", ()),
-    Case("ovirt-enforcer make-room", ("web1",)),
-    Case("ovirt-enforcer history", ()),
-    Case("ovirt-enforcer why-not", ("web1",)),
-    Case("ovirt-enforcer undo", ("none",)),
-    Case("ovirt-enforcer maintenance plan", ("south",)),
-    Case("ovirt-enforcer maintenance status", ()),
-    Case("ovirt-enforcer run", ()),
-    Case("ovirt-placement-web run", ()),
+OTHERS = tuple(
+    Case(f"{command} {subcommand}", arguments)
+    for command, arguments, subcommands in (
+        ("ovirt-placement", (), "snapshot, status, doctor, violations, conflicts, inventory run"),
+        ("ovirt-placement", (), "keys list, keys check, keys export, groups list, groups export"),
+        ("ovirt-placement", (), "rules list, rules check, rules export"),
+        ("ovirt-placement", ("web1",), "why, where, keys show, keys explain"),
+        ("ovirt-placement", ("--cluster", "blue"), "ha-check"),
+        ("ovirt-placement", ("--maintenance", "north"), "what-if"),
+        ("ovirt-placement", ("none",), "rules show"),
+        ("ovirt-placement", ("{of_root}/of-root.backup",), "store backup"),
+        ("ovirt-placement", ("{folder}/of-services.backup",), "store backup"),
+        ("ovirt-enforcer", (), "status, plan, simulate-policy, history, maintenance status, run"),
+        ("ovirt-enforcer", ("web1",), "make-room, why-not"),
+        ("ovirt-enforcer", ("none",), "undo"),
+        ("ovirt-enforcer", ("south",), "maintenance plan"),
+        ("ovirt-placement-web", (), "run"),
+    )
+    for subcommand in subcommands.split(", ")
 )
 #: What these name is not there, or runs already.
 REFUSED = ("ovirt-placement rules show", "ovirt-enforcer make-room", "ovirt-enforcer undo")
