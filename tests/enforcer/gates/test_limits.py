@@ -107,6 +107,26 @@ def test_migrations_from_and_to_a_host_are_limited(ends: dict[str, str], words: 
     assert admitted(gates(limited(), under_way), *parts)
 
 
+@pytest.mark.parametrize(
+    ("setting", "gate"),
+    [
+        ("migrations_at_once", "engine_at_once"),
+        ("cluster_migrations_at_once", "cluster_at_once"),
+        ("host_migrations_out", "host_at_once"),
+        ("host_migrations_in", "host_at_once"),
+        ("cluster_migrations_per_cycle", "cluster_cycle_limit"),
+        ("cluster_migrations_per_hour", "cluster_limit"),
+    ],
+)
+def test_each_limit_counts_all_vms_of_what_was_admitted_before(setting: str, gate: str) -> None:
+    parts = (host("h1"), host("h2"), *(vm(name, "h1") for name in "abc"))
+    asked = gates(limited(**{"host_migrations_out": 9, "host_migrations_in": 9, setting: 2}))
+    assert admitted(asked, *parts, of=step("a", groups=""))
+    assert closed(asked, *parts, of=step("b c", groups=""))[0] == gate
+    assert admitted(asked, *parts, of=step("b", groups=""))
+    assert closed(asked, *parts, of=step("c", groups=""))[0] == gate
+
+
 def test_a_start_is_no_migration() -> None:
     parts = (*PARTS, vm("other"), pending("other", "h2"))
     assert admitted(gates(limited(migrations_at_once=1, host_migrations_in=1)), *parts, *NEIGHBOURS[:4])
