@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
-from ovirt_placement.rules.elements.ranks import Scored, in_order, order_hosts, put_all, spread_hash
+from ovirt_placement.rules.elements.ranks import Scored, in_order, order_hosts, spread_hash
 from ovirt_placement.rules.engine_affinity import gains, tiers
 from tests.builders import CLUSTER, SOFT_APART, SOFT_TOGETHER, group, host, snapshot, vm
 from tests.java_order import IDS, IN_JAVA
@@ -97,10 +97,6 @@ def test_what_is_no_id_comes_last_as_people_count() -> None:
     names = ["vm10", "vm2", "ffffffff-0000-4000-8000-000000000001", "00000000-0000-4000-8000-000000000001"]
     assert sorted(names, key=in_order) == [*names[2:], "vm2", "vm10"]
     assert spread_hash("vm2") is None
-
-
-def test_a_jvm_found_the_same() -> None:
-    assert [IDS.index(name) for name in put_all(IDS)] == list(IN_JAVA)
 
 
 def test_gains_and_losses_that_cancel_leave_it_to_the_next_priority() -> None:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.constraints import Apart, OffHosts, OnHosts, Together
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
@@ -69,29 +69,14 @@ def test_crowded_negative_group_names_those_that_share_a_host() -> None:
     assert found.offenders == ("a", "b")
 
 
-def test_groups_split_only_through_a_vm_that_is_down_are_one_violation() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("a", "h1"),
-        vm("b"),
-        vm("c", "h2"),
-        group("g1", TOGETHER, "a b"),
-        group("g2", TOGETHER, "b c"),
-    )
-    (found,) = find_violations(state, CLUSTER)
-    assert (found.groups, found.violated) == (("g1", "g2"), ())
+def test_only_hard_groups_that_are_split_through_a_vm_that_is_down_are_one_violation() -> None:
+    def found(rule: AffinityRule) -> list[tuple[object, object]]:
+        groups = group("g1", rule, "a b"), group("g2", rule, "b c")
+        state = snapshot(*THREE_HOSTS, vm("a", "h1"), vm("b"), vm("c", "h2"), *groups)
+        return [(one.groups, one.violated) for one in find_violations(state, CLUSTER)]
 
-
-def test_soft_positive_groups_stay_separate() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("a", "h1"),
-        vm("b"),
-        vm("c", "h2"),
-        group("g1", SOFT_TOGETHER, "a b"),
-        group("g2", SOFT_TOGETHER, "b c"),
-    )
-    assert violated(state) == []
+    assert found(TOGETHER) == [(("g1", "g2"), ())]
+    assert found(SOFT_TOGETHER) == []
 
 
 def test_hard_come_first_then_host_rules_then_priority() -> None:
@@ -110,14 +95,8 @@ def test_hard_come_first_then_host_rules_then_priority() -> None:
 
 
 def test_member_on_a_host_that_is_not_up_counts_and_is_marked() -> None:
-    state = snapshot(
-        host("h1"),
-        host("h2", status="non_responsive"),
-        vm("a", "h1"),
-        vm("b", "h2"),
-        group("g", TOGETHER, "a b"),
-    )
-    (found,) = find_violations(state, CLUSTER)
+    hosts, vms = (host("h1"), host("h2", status="non_responsive")), (vm("a", "h1"), vm("b", "h2"))
+    (found,) = find_violations(snapshot(*hosts, *vms, group("g", TOGETHER, "a b")), CLUSTER)
     assert [(at.vm, at.host_up) for at in found.locations] == [("a", True), ("b", False)]
 
 

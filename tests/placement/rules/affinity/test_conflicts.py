@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from itertools import combinations, product
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ovirt_placement.answers.group_changes import clashes_of
-from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
 from ovirt_placement.rules.affinity.conflicts import (
     Conflict,
     ConflictType,
@@ -43,19 +45,14 @@ def conflicts_of(*groups: Part) -> tuple[Conflict, ...]:
 
 
 def test_overlapping_host_groups_are_no_conflict_and_disjoint_hard_ones_block() -> None:
-    near = group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2")
-    assert conflicts_of(near, group("g2", vms="a", hosts_rule=TOGETHER, hosts="h2 h3")) == ()
-    disjoint = group("g2", vms="a", hosts_rule=TOGETHER, hosts="h3")
-    expected = Conflict(ConflictType.NO_COMMON_HOST, ("g1", "g2"), ("a",), ("h1", "h2", "h3"), savable=False)
-    assert conflicts_of(near, disjoint) == (expected,)
+    def beside(rule: AffinityRule, hosts: str) -> tuple[Conflict, ...]:
+        near = group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2")
+        return conflicts_of(near, group("g2", vms="a", hosts_rule=rule, hosts=hosts))
 
-
-def test_disjoint_host_groups_of_which_one_is_soft_are_a_warning() -> None:
-    (found,) = conflicts_of(
-        group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1"),
-        group("g2", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2"),
-    )
-    assert (found.type, found.savable) == (ConflictType.NO_COMMON_HOST, True)
+    disjoint = Conflict(ConflictType.NO_COMMON_HOST, ("g1", "g2"), ("a",), ("h1", "h2", "h3"), savable=False)
+    assert beside(TOGETHER, "h2 h3") == ()
+    assert beside(TOGETHER, "h3") == (disjoint,)
+    assert beside(SOFT_TOGETHER, "h3") == (replace(disjoint, savable=True),)
 
 
 def test_vms_apart_with_a_common_host_conflict_only_if_they_cannot_differ() -> None:
@@ -159,13 +156,30 @@ def block_with(together: str, *parts: Part) -> Block:
     return block_of(state, tuple(together.split()), bindings_of(state), NOTHING)
 
 
-def test_without_rules_any_host_will_do() -> None:
-    assert block_with("a b") == Block(("a", "b"))
+PINNED = {"migratable": False, "pinned_hosts": ("h1", "h2")}
+APART_B, APART_C = group("n", APART, "a b"), group("n", APART, "a c")
 
 
-def test_soft_groups_ask_nothing() -> None:
-    soft = group("g", SOFT_APART, "a b", hosts_rule=SOFT_TOGETHER, hosts="h1")
-    assert block_with("a", soft) == Block(("a",))
+@pytest.mark.parametrize(
+    ("parts", "allowed"),
+    [
+        pytest.param((), None, id="without rules any host will do"),
+        pytest.param(
+            (group("g", SOFT_APART, "a b", hosts_rule=SOFT_TOGETHER, hosts="h1"),), None, id="soft groups"
+        ),
+        pytest.param((APART_B,), frozenset(), id="together and apart"),
+        pytest.param((APART_C, group("m", APART, "b c")), None, id="apart from a third"),
+        pytest.param((vm("a", "h1", **PINNED),), {"h1", "h2"}, id="pinned"),
+        pytest.param((vm("a", "h1", pinned_hosts=("h1", "h2")),), None, id="pinned, and may migrate"),
+        pytest.param((vm("a", "h1", migratable=False),), None, id="may not migrate, and is not pinned"),
+        pytest.param((group("g", vms="a", hosts_rule=TOGETHER),), None, id="no hosts: not configured"),
+        pytest.param(
+            (cluster(compatibility="4.3"), label("l", "a", implicit=True)), frozenset(), id="legacy label"
+        ),
+    ],
+)
+def test_each_part_allows_a_block_its_hosts(parts: tuple[Part, ...], allowed: set[str] | None) -> None:
+    assert block_with("a b", *parts).allowed == allowed
 
 
 def test_all_that_binds_a_vm_of_the_block_binds_the_block() -> None:
@@ -174,30 +188,9 @@ def test_all_that_binds_a_vm_of_the_block_binds_the_block() -> None:
         group("wide", vms="a", hosts_rule=TOGETHER, hosts="h1 h2"),
         group("wide too", vms="b", hosts_rule=TOGETHER, hosts="h2 h3"),
         group("off", vms="b", hosts_rule=APART, hosts="h3"),
-        group("n", APART, "a c"),
+        APART_C,
     )
     assert (found.allowed, found.forbidden, found.apart) == ({"h2"}, {"h3"}, {"n"})
-
-
-def test_vms_that_must_share_a_host_and_must_not_are_allowed_nowhere() -> None:
-    assert block_with("a b", group("n", APART, "a b")).allowed == frozenset()
-    assert block_with("a b", group("n", APART, "a c"), group("m", APART, "b c")).allowed is None
-
-
-def test_only_a_vm_that_cannot_be_migrated_is_bound_to_the_hosts_it_is_pinned_to() -> None:
-    assert block_with("a b", vm("a", "h1", migratable=False, pinned_hosts=("h1", "h2"))).allowed == {
-        "h1",
-        "h2",
-    }
-    assert block_with("a b", vm("a", "h1", pinned_hosts=("h1", "h2"))).allowed is None
-    assert block_with("a b", vm("a", "h1", migratable=False)).allowed is None
-
-
-def test_host_rule_without_hosts_is_not_configured_and_a_legacy_label_without_hosts_shuts_out() -> None:
-    assert block_with("a", group("g", vms="a", hosts_rule=TOGETHER)).allowed is None
-    assert (
-        block_with("a", cluster(compatibility="4.3"), label("l", "a", implicit=True)).allowed == frozenset()
-    )
 
 
 def test_vms_are_gathered_as_positive_groups_tie_them_through_vms_that_nobody_asked_about() -> None:
@@ -219,17 +212,6 @@ def groups_of(found: Feasibility) -> list[tuple[str, ...]]:
     return [one.groups for one in found.contradictions]
 
 
-def test_chain_of_positive_groups_against_a_negative_one_is_named_whole() -> None:
-    found = judged(
-        group("p1", TOGETHER, "a b"),
-        group("p2", TOGETHER, "b c"),
-        group("n", APART, "a c"),
-        group("other", APART, "c d"),
-    )
-    assert groups_of(found) == [("n", "p1", "p2")]
-    assert found.contradictions[0].smallest
-
-
 def test_soft_groups_never_contradict() -> None:
     assert judged(group("p", SOFT_TOGETHER, "a b"), group("n", APART, "a b")).feasible is True
 
@@ -246,22 +228,14 @@ def test_legacy_label_counts_below_4_4() -> None:
 
 
 def test_each_part_of_the_cluster_is_judged_by_itself() -> None:
-    found = judged(
-        group("p1", TOGETHER, "a b"),
-        group("n1", APART, "a b"),
-        group("p2", TOGETHER, "c d"),
-        group("n2", APART, "c d"),
-    )
-    assert groups_of(found) == [("n1", "p1"), ("n2", "p2")]
+    first = group("p1", TOGETHER, "a b"), group("n1", APART, "a b")
+    second = group("p2", TOGETHER, "c d"), group("n2", APART, "c d")
+    assert groups_of(judged(*first, *second)) == [("n1", "p1"), ("n2", "p2")]
 
 
 def test_ended_budget_is_unknown_and_never_guessed() -> None:
-    state = snapshot(
-        *map(host, PLACES),
-        *map(vm, NAMES),
-        group("p", TOGETHER, "a b"),
-        group("n", APART, "b c"),
-    )
+    groups = group("p", TOGETHER, "a b"), group("n", APART, "b c")
+    state = snapshot(*map(host, PLACES), *map(vm, NAMES), *groups)
     found = judge_groups(state, CLUSTER, steps=1)
     assert (found.feasible, found.unknown) == (None, (("p", "n"),))
 
@@ -288,7 +262,7 @@ def hard_clusters(draw: st.DrawFn) -> Snapshot:
 
 
 def can_hold(state: Snapshot, groups: Sequence[AffinityGroup]) -> bool:
-    """Try every placement of_of_feasibility all VMs."""
+    """Try every placement of all VMs."""
     mentioned = sorted({name for one in groups for name in one.vms})
     for chosen in product(PLACES, repeat=len(mentioned)):
         at = dict(zip(mentioned, chosen, strict=True))

@@ -31,15 +31,12 @@ def with_policy(state: Snapshot, *filters: str) -> Snapshot:
     return replace(state, clusters=tuple(replace(one, scheduling_policy=policy) for one in state.clusters))
 
 
+RIVALS = (*THREE_HOSTS, vm("new"), vm("a", "h1"), vm("b", "h2"))
+
+
 def test_hard_stands_above_soft_only_where_no_filter_has_judged_the_hosts() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("a", "h1"),
-        vm("b", "h2"),
-        group("hard", APART, "new a", priority=1),
-        group("soft", SOFT_APART, "new b", priority=2),
-    )
+    hard, soft = group("hard", APART, "new a"), group("soft", SOFT_APART, "new b", priority=2)
+    state = snapshot(*RIVALS, hard, soft)
     assert ranks(state) == {"h3": 0, "h1": 1, "h2": 2}
     assert ranks(with_policy(state)) == {"h3": 0, "h2": 1, "h1": 2}
     assert ranks(with_policy(state, "AffinityFilter")) == {"h3": 0, "h1": 1, "h2": 2}
@@ -52,15 +49,8 @@ def test_failover_host_comes_last_even_with_peers() -> None:
 
 
 def test_priorities_that_differ_in_the_eighth_decimal_are_equal() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("a", "h1"),
-        vm("b", "h2"),
-        group("g1", SOFT_APART, "new a", priority=1.00000001),
-        group("g2", SOFT_APART, "new b", priority=1.0),
-    )
-    assert ranks(state) == {"h3": 0, "h1": 1, "h2": 1}
+    first, second = group("g1", SOFT_APART, "new a", priority=1.00000001), group("g2", SOFT_APART, "new b")
+    assert ranks(snapshot(*RIVALS, first, second)) == {"h3": 0, "h1": 1, "h2": 1}
 
 
 def test_weight_names_the_groups_violated_and_the_peers_gained() -> None:
@@ -136,37 +126,23 @@ def test_ranks_are_dense_and_every_host_has_one(state: Snapshot, vm_id: str, abo
     assert found == set(range(len(found)))
 
 
-def test_hosts_listed_come_first_and_the_weight_says_what_is_violated() -> None:
-    state = snapshot(
-        *THREE_HOSTS, vm("a"), group("g", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2", priority=3.0)
-    )
-    assert ranks(state, "a", rank_by_hosts) == {"h2": 0, "h1": 1, "h3": 1}
-    (at_h1,) = rank_by_hosts(state, Request(("a",), ("h1",)))
-    assert at_h1.reasons == (Reason(GROUP_VIOLATED_HERE, "g", number=3.0),)
+def test_the_weight_of_a_host_says_what_is_violated() -> None:
+    listed = group("g", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2", priority=3.0)
+    at_h1, at_h2, _ = rank_by_hosts(snapshot(*THREE_HOSTS, vm("a"), listed), Request(("a",), ASKED))
+    assert (at_h1.reasons, at_h2.reasons) == ((Reason(GROUP_VIOLATED_HERE, "g", number=3.0),), ())
 
 
-def test_several_vms_add_up() -> None:
-    state = snapshot(
-        *THREE_HOSTS,
-        vm("a"),
-        vm("b"),
-        group("g1", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h1"),
-        group("g2", vms="b", hosts_rule=SOFT_TOGETHER, hosts="h1 h2"),
-    )
-    assert ranks(state, "a b", rank_by_hosts) == {"h1": 0, "h2": 1, "h3": 2}
-
-
-@given(snapshots(most_groups=4), st.sampled_from(VMS))
-def test_order_by_hosts_is_its_definition(state: Snapshot, vm_id: str) -> None:
+@given(snapshots(most_groups=4), st.sets(st.sampled_from(VMS), min_size=1, max_size=2))
+def test_order_by_hosts_is_its_definition_and_several_vms_add_up(state: Snapshot, vms: set[str]) -> None:
     def violated(place: str) -> list[float]:
         return [
             one.priority
             for one in state.affinity_groups
-            if one.hosts_rule.soft and vm_id in members_of(state, one)
-            if (place in hosts_of(state, one)) != one.hosts_rule.positive
+            for _ in vms & members_of(state, one)
+            if one.hosts_rule.soft and (place in hosts_of(state, one)) != one.hosts_rule.positive
         ]
 
-    found = {weight.host: weight.rank for weight in rank_by_hosts(state, Request((vm_id,), HOSTS))}
+    found = {weight.host: weight.rank for weight in rank_by_hosts(state, Request(tuple(vms), HOSTS))}
     for one, other in product(HOSTS, repeat=2):
         assert (found[one] < found[other]) == (more_violated(violated(one), violated(other)) < 0)
 
