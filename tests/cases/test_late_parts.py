@@ -15,7 +15,7 @@ from ovirt_placement.answers.status.clusters import Health, cluster_status
 from ovirt_placement.answers.status.clusters import judge as judge_health
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.config import HaSettings
-from ovirt_placement.model import Host, PlacementKey, PlacementRule, SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.model import Host, SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.model.record import MemberSearch
 from ovirt_placement.model.snapshot import Part
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
@@ -28,8 +28,9 @@ from ovirt_placement.rules.engine_filters import CPU_OVERLOADED_FILTER, MEMORY_F
 from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER
-from tests.builders import CLUSTER, cluster, host, snapshot, vm
+from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
 from tests.examples import examples
+from tests.placement.rules.placement_keys.nodes import key, node_key
 
 _HOSTS = ("h0", "h1", "h2")
 _VMS = ("v0", "v1", "v2", "v3")
@@ -41,13 +42,11 @@ _UNITS = SchedulingPolicy(
 
 _RULES = st.sampled_from(
     [
-        PlacementRule(
-            name="r", kind="exclusive_hosts", cluster=CLUSTER, vms=("v0",), hosts=("tag:licensed",)
-        ),
-        PlacementRule(name="r", kind="spread", cluster=CLUSTER, vms=_VMS, max_skew=1, domain_tags=("rack-",)),
-        PlacementRule(name="r", kind="at_most_per_host", cluster=CLUSTER, vms=("tag:db",), most=1),
-        PlacementRule(name="r", kind="at_most_per_host", cluster=CLUSTER, vms=(f"search:{_SEARCH}",), most=1),
-        PlacementRule(name="r", kind="at_most_per_host", cluster=CLUSTER, vms=_VMS, most=2),
+        rule("r", "exclusive_hosts", "v0", hosts="tag:licensed"),
+        rule("r", "spread", " ".join(_VMS), max_skew=1, domain_tags=("rack-",)),
+        rule("r", "at_most_per_host", "tag:db", most=1),
+        rule("r", "at_most_per_host", f"search:{_SEARCH}", most=1),
+        rule("r", "at_most_per_host", " ".join(_VMS), most=2),
     ]
 )
 _HOST_TAGS = st.lists(st.sampled_from(["licensed", "rack-1", "rack-2"]), max_size=2, unique=True)
@@ -79,27 +78,15 @@ def states(draw: st.DrawFn) -> Snapshot:
         )
         for name in _VMS
     ]
-    keys = draw(
-        st.sampled_from(
-            [
-                (),
-                tuple(
-                    PlacementKey(
-                        level=level, resource=on, key_class="system", name="gold", value=value, weight=weight
-                    )
-                    for level, on, value, weight in [
-                        *(("node", name, float(name == "h0"), None) for name in _HOSTS),
-                        ("server", "v0", 1.0, -100.0),
-                    ]
-                ),
-            ]
-        )
+    keys = (
+        *(node_key(name, "gold", float(name == "h0")) for name in _HOSTS),
+        key("gold", 1.0, -100.0, resource="v0"),
     )
     found = draw(st.sampled_from([(), ("v0", "v1"), _VMS]))
     return replace(
         snapshot(cluster(ha_reservation=True, scheduling_policy=_UNITS), *hosts, *vms),
         placement_rules=(draw(_RULES),),
-        placement_keys=keys,
+        placement_keys=draw(st.sampled_from([(), keys])),
         member_searches=(MemberSearch(of="vms", text=_SEARCH, found=found),),
     )
 
@@ -165,12 +152,12 @@ def test_no_verdict_without_a_part_differs_from_what_it_is_with_any_value_of_it(
     values = [FILLED[part](state, other) for other in data.draw(st.lists(states(), min_size=2, max_size=2))]
     late = lacking(state, part)
     request = Request(vms=("v0",), candidate_hosts=_HOSTS)
-    for rule in _FILTERS:
-        assert rule.filter is not None
-        with_each = [{one.host: one.accepted for one in rule.filter(value, request)} for value in values]
-        for verdict in rule.filter(late, request):
+    for unit in _FILTERS:
+        assert unit.filter is not None
+        with_each = [{one.host: one.accepted for one in unit.filter(value, request)} for value in values]
+        for verdict in unit.filter(late, request):
             if not verdict.accepted or _is_known(verdict.reasons):
-                assert all(each[verdict.host] is verdict.accepted for each in with_each), (rule.name, verdict)
+                assert all(each[verdict.host] is verdict.accepted for each in with_each), (unit.name, verdict)
     known = {(one.constraint.groups, one.offenders) for one in find_violations(late, CLUSTER)}
     answer = violations(late, late.clusters)
     for value in values:
@@ -186,19 +173,11 @@ def test_no_verdict_without_a_part_differs_from_what_it_is_with_any_value_of_it(
         assert judge_health(None, (), [status], None, None)[0] is not Health.HEALTHY
 
 
-TAGGED = replace(
-    snapshot(
-        cluster(ha_reservation=True),
-        host("h0", tags=("licensed",)),
-        host("h1"),
-        vm("v0", "h1"),
-        vm("v1", "h1", ha=True),
-    ),
-    placement_rules=(
-        PlacementRule(
-            name="r", kind="exclusive_hosts", cluster=CLUSTER, vms=("v0",), hosts=("tag:licensed",)
-        ),
-    ),
+TAGGED = snapshot(
+    cluster(ha_reservation=True),
+    *(host("h0", tags=("licensed",)), host("h1")),
+    *(vm("v0", "h1"), vm("v1", "h1", ha=True)),
+    rule("r", "exclusive_hosts", "v0", hosts="tag:licensed"),
 )
 LATE = lacking(TAGGED, "host_tags")
 _WHY = "the tags of hosts have not been read yet"

@@ -14,13 +14,14 @@ from ovirt_enforcer.settings import EnforcerSettings, MaintenanceSettings, Mode,
 from ovirt_enforcer.watchers.engine_watch import NameWatch
 from ovirt_placement.answers.configured import ConfiguredName, names_of, unmatched_names
 from ovirt_placement.config import DomainSettings, HaSettings
-from ovirt_placement.model import PlacementKey, PlacementRule, Snapshot, state_file
+from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.names import value_of
 from ovirt_placement.model.record import RuleDomain
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
-from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
+from tests.builders import APART, cluster, group, host, rule, snapshot, vm
 from tests.cases.conftest import STATES
 from tests.enforcer.gates.judging import gates
+from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
 
 STATE = state_file.load(STATES / "names.json")
 CONFIG = STATES / "names.toml"
@@ -103,29 +104,22 @@ def test_all_settings_that_hold_names_are_looked_at() -> None:
 
 
 def test_rules_keys_and_policies_are_looked_at_as_well() -> None:
-    rule = PlacementRule(
-        name="r",
-        kind="exclusive_hosts",
-        cluster=CLUSTER,
-        vms=("web-*", "db-*", "tag:no", "group:no", "label:no", "weeb-1"),
-        hosts=("h*", "x*"),
+    exclusive = rule(
+        "r",
+        "exclusive_hosts",
+        "web-* db-* tag:no group:no label:no weeb-1",
+        hosts="h* x*",
         domain_tags=("rack-",),
         domains=(RuleDomain(name="d", hosts=("gone",)),),
     )
-    keys = [("server", "v1", "gold", 5.0), ("server", "v9", "silver", 5.0), ("node", "h1", "silver", None)]
-    properties = {"ha_admission_domains": "r1:h1,h7", "ha_admission_domain_tags": "room-"}
-    state = replace(
-        snapshot(
-            cluster(scheduling_properties=properties),
-            host("h1"),
-            vm("v1", name="web-1"),
-        ),
-        placement_rules=(rule,),
-        placement_keys=tuple(
-            PlacementKey(level=level, resource=on, key_class="system", name=name, value=1.0, weight=weight)
-            for level, on, name, weight in keys
-        ),
+    keys = (
+        key("gold", weight=5.0, resource="v1"),
+        key("silver", weight=5.0, resource="v9"),
+        node_key("h1", "silver"),
     )
+    properties = {"ha_admission_domains": "r1:h1,h7", "ha_admission_domain_tags": "room-"}
+    parts = cluster(scheduling_properties=properties), host("h1"), vm("v1", name="web-1"), exclusive
+    state = keyed(*parts, keys=keys)
     assert [(one.where, one.word) for one in unmatched_names(state)] == [
         *(("placement rule r", word) for word in ("x*", "db-*", "tag:no", "group:no", "label:no", "weeb-1")),
         *(("placement rule r", word) for word in ("gone", "rack-*")),
@@ -185,12 +179,12 @@ def test_of_several_patterns_the_most_specific_counts(values: dict[str, int], na
 
 
 def test_a_rule_of_a_group_takes_that_of_its_own_cluster() -> None:
-    rule = PlacementRule(name="r", kind="at_most_per_host", cluster="c1", vms=("group:db",), most=1)
     state = snapshot(
         cluster("c1"), cluster("c2"), vm("a", cluster="c1"), vm("b", cluster="c2"),
         group("g1", APART, "a", cluster="c1", name="db"), group("g2", APART, "b", cluster="c2", name="db"),
+        rule("r", "at_most_per_host", "group:db", cluster="c1", most=1),
     )  # fmt: skip
-    (found,) = resolved_rules(replace(state, placement_rules=(rule,)))
+    (found,) = resolved_rules(state)
     assert (found.vms, found.problems) == (("a",), ())
 
 

@@ -14,7 +14,6 @@ from ovirt_simulator.scheduler import filters
 from tests.builders import (
     APART,
     CLUSTER,
-    DISABLED,
     SOFT_TOGETHER,
     TOGETHER,
     cluster,
@@ -45,18 +44,8 @@ def test_cpus_that_a_vm_has_for_itself_are_no_others(ask: Ask) -> None:
 def test_a_vm_that_is_down_and_could_start_nowhere_any_more_is_named() -> None:
     before = state_file.load(STATES / "preview.json")
     ids = {one.name: one for one in before.vms}
-    apart = AffinityGroup(
-        id="",
-        name="db-apart",
-        cluster=ids["db-1"].cluster,
-        priority=1.0,
-        vms_rule=APART,
-        hosts_rule=DISABLED,
-        vms=tuple(ids[name].id for name in ("db-1", "db-2", "db-3")),
-        hosts=(),
-        vm_labels=(),
-        host_labels=(),
-    )
+    vms = " ".join(ids[name].id for name in ("db-1", "db-2", "db-3"))
+    apart = group("", APART, vms, name="db-apart", cluster=ids["db-1"].cluster)
     found = _previewed(before, apart)
     assert "  db-2, which is down, could start on no host any more" in list(lines(found))
     assert measures(found)["unplaced"] == 1

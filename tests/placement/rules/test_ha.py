@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.elements.verdict import BalanceMove, Reason, Request
 from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, Measure, balance_ha_vms, rank_hosts
-from tests.builders import APART, CLUSTER, Part, cluster, group, host, needed_mb, pending, snapshot, vm
+from tests.builders import APART, CLUSTER, Part, cluster, group, host, needed_mb, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
 RESERVING = cluster(ha_reservation=True)
@@ -146,9 +146,6 @@ def test_a_host_at_the_threshold_holds_too_many(over: int, is_moved: bool) -> No
     assert (found is not None) == is_moved
 
 
-BY_VMS = {"ha_measure": "vms"}
-
-
 def ranks(state: Snapshot, vm_id: str, **parameters: str) -> dict[str, int]:
     weights = rank_hosts(state, Request((vm_id,), ("h1", "h2", "h3"), parameters=parameters))
     return {weight.host: weight.rank for weight in weights}
@@ -179,34 +176,15 @@ def test_cpus_count_as_the_cluster_counts_them() -> None:
     assert ranks(snapshot(threads, *hosts, *vms), "new") == {"h3": 0, "h1": 1, "h2": 2}
 
 
-def test_pending_vm_counts_where_it_is_going() -> None:
-    state = snapshot(
-        RESERVING,
-        *THREE_HOSTS,
-        vm("a", ha=True),
-        vm("b", ha=True),
-        vm("c", "h3", ha=True),
-        pending("b", "h1"),
-        pending("c", "h1"),
-    )
-    assert ranks(state, "a") == {"h2": 0, "h3": 0, "h1": 1}
-    counted = rank_hosts(state, Request(("a",), ("h1",), parameters=BY_VMS))
-    assert counted[0].reasons == (Reason(HA_VMS_HERE, number=2),)
-
-
 def test_scaling_down_makes_hosts_tie() -> None:
-    state = snapshot(
-        RESERVING,
-        *THREE_HOSTS,
-        vm("new", ha=True),
-        vm("a", "h1", ha=True),
-        vm("b", "h1", ha=True),
-        vm("c", "h2", ha=True),
-    )
+    vms = vm("new", ha=True), vm("a", "h1", ha=True), vm("b", "h1", ha=True), vm("c", "h2", ha=True)
+    state = snapshot(RESERVING, *THREE_HOSTS, *vms)
     for measure in ("vms", "resources"):
         assert ranks(state, "new", ha_measure=measure) == {"h3": 0, "h2": 1, "h1": 2}
         scaled = ranks(state, "new", ha_measure=measure, ha_weight_scale_down="100")
         assert scaled == {"h3": 0, "h2": 1, "h1": 1}
+    (counted,) = rank_hosts(state, Request(("new",), ("h1",), parameters={"ha_measure": "vms"}))
+    assert counted.reasons == (Reason(HA_VMS_HERE, number=2),)
 
 
 def test_a_host_with_little_in_use_does_not_tie_with_one_that_has_none() -> None:
@@ -217,10 +195,12 @@ def test_a_host_with_little_in_use_does_not_tie_with_one_that_has_none() -> None
 
 
 def test_vm_without_high_availability_ties_but_still_spares_the_failover_host() -> None:
-    state = snapshot(
-        RESERVING, host("h1", failover=True), host("h2"), host("h3"), vm("a"), vm("b", "h2", ha=True)
-    )
-    assert ranks(state, "a") == {"h2": 0, "h3": 0, "h1": 1}
+    hosts = host("h1", failover=True), host("h2"), host("h3")
+    assert ranks(snapshot(RESERVING, *hosts, vm("a"), vm("b", "h2", ha=True)), "a") == {
+        "h2": 0,
+        "h3": 0,
+        "h1": 1,
+    }
 
 
 SIZES = st.tuples(st.sampled_from([512, 512, 2048, 60_000]), st.sampled_from([1, 1, 2, 8]))

@@ -256,15 +256,12 @@ def test_no_more_is_believed_than_the_vms_there_leave(data: st.DataObject) -> No
         for number in range(data.draw(st.integers(0, 4)))
     ]
     there = [replace(one, status=one.status if one.host else "down") for one in there]
-    taken = {
-        name: sum(needed_mb(one) for one in there if one.host == name and one.status != "wait_for_launch")
-        for name in ("h1", "h2")
+    counted = {
+        name: [one for one in there if one.host == name and one.status != "wait_for_launch"] for name in HOSTS
     }
+    taken = {name: sum(map(needed_mb, vms)) for name, vms in counted.items()}
     #: Without what a VM takes besides its memory, which is estimated where its devices were not read.
-    certainly = {
-        name: sum(one.memory_mb for one in there if one.host == name and one.status != "wait_for_launch")
-        for name in ("h1", "h2")
-    }
+    certainly = {name: sum(one.memory_mb for one in vms) for name, vms in counted.items()}
     hosts = [
         host(
             name,

@@ -2,6 +2,7 @@
 
 import re
 from itertools import combinations
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -35,10 +36,8 @@ def asked(
     return {verdict.host: verdict for verdict in filter_hosts(state, request)}
 
 
-def accepted(
-    state: Snapshot, name: str, hosts: str = "h1 h2 h3", *, as_engine: bool = True, **parameters: str
-) -> str:
-    found = asked(state, name, hosts, as_engine=as_engine, **parameters)
+def accepted(state: Snapshot, name: str, hosts: str = "h1 h2 h3", **options: Any) -> str:
+    found = asked(state, name, hosts, **options)
     return " ".join(host for host, verdict in found.items() if verdict.accepted)
 
 

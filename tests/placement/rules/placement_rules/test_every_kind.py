@@ -1,5 +1,6 @@
 """Each kind of placement rule against its definition: violations, the filter, the weight, many at once."""
 
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
@@ -52,8 +53,9 @@ def fewest_moves(rule: PlacementRule, state: Snapshot, at: At) -> int | None:
     return None
 
 
-EACH = pytest.mark.parametrize("kind", KINDS)
-MANY = settings(max_examples=examples(30))
+def each_kind(test: Callable[[str, st.DataObject], None]) -> Callable[..., None]:
+    drawing = settings(max_examples=examples(30))(given(data=st.data())(test))
+    return pytest.mark.parametrize("kind", KINDS)(drawing)
 
 
 @st.composite
@@ -73,9 +75,7 @@ def states(draw: st.DrawFn, kind: str, **options: Any) -> Snapshot:
     return replace(snapshot(*hosts, *vms, bound, *rules), draining_hosts=draining)
 
 
-@EACH
-@MANY
-@given(data=st.data())
+@each_kind
 def test_a_rule_is_violated_when_its_definition_says_so(kind: str, data: st.DataObject) -> None:
     state = data.draw(states(kind))
     found = {one.groups[0]: one for one in find_violations(state, CLUSTER) if one.groups != ("g",)}
@@ -85,9 +85,7 @@ def test_a_rule_is_violated_when_its_definition_says_so(kind: str, data: st.Data
         assert set(one.offenders) <= set(running(state))
 
 
-@EACH
-@MANY
-@given(data=st.data())
+@each_kind
 def test_no_fewer_vms_than_the_surplus_repair_a_rule(kind: str, data: st.DataObject) -> None:
     state = data.draw(states(kind))
     placement, at = SnapshotPlacement(state), running(state)
@@ -98,9 +96,7 @@ def test_no_fewer_vms_than_the_surplus_repair_a_rule(kind: str, data: st.DataObj
             assert one.surplus(placement) == least
 
 
-@EACH
-@MANY
-@given(data=st.data())
+@each_kind
 def test_the_filter_lets_pass_what_leaves_satisfied_rules_satisfied(kind: str, data: st.DataObject) -> None:
     state, one = data.draw(states(kind, enforcing=True)), data.draw(st.sampled_from(VMS))
     at = running(state)
@@ -114,9 +110,7 @@ def test_the_filter_lets_pass_what_leaves_satisfied_rules_satisfied(kind: str, d
         assert verdict.accepted is not any(reason.kind.veto for reason in verdict.reasons)
 
 
-@EACH
-@MANY
-@given(data=st.data())
+@each_kind
 def test_the_filter_judges_violated_states_by_the_vm_that_comes(kind: str, data: st.DataObject) -> None:
     """A host on which nothing is wrong comes before those on which nothing is worse."""
     state, one = data.draw(states(kind, enforcing=True)), data.draw(st.sampled_from(VMS))
@@ -131,9 +125,7 @@ def test_the_filter_judges_violated_states_by_the_vm_that_comes(kind: str, data:
             assert verdict.accepted is (verdict.host in right or (not right and no_worse))
 
 
-@EACH
-@MANY
-@given(data=st.data())
+@each_kind
 def test_vms_that_come_together_are_judged_as_if_one_came_after_the_other(
     kind: str, data: st.DataObject
 ) -> None:
@@ -166,9 +158,7 @@ def check_together(state: Snapshot, first: str, second: str) -> None:
     assert accepts(state, first, second) is all(map(right, state.placement_rules))
 
 
-@EACH
-@MANY
-@given(data=st.data())
+@each_kind
 def test_hosts_that_break_what_matters_more_are_ranked_behind(kind: str, data: st.DataObject) -> None:
     state, one = data.draw(states(kind)), data.draw(st.sampled_from(VMS))
     at = running(state)
@@ -190,9 +180,7 @@ def test_hosts_that_break_what_matters_more_are_ranked_behind(kind: str, data: s
     assert set(ranks.values()) == set(range(max(ranks.values()) + 1))
 
 
-@EACH
-@MANY
-@given(data=st.data())
+@each_kind
 def test_nobody_is_refused_because_of_vms_of_whom_nobody_knows_where_they_are(
     kind: str, data: st.DataObject
 ) -> None:
