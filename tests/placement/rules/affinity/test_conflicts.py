@@ -45,14 +45,14 @@ def conflicts_of(*groups: Part) -> tuple[Conflict, ...]:
 
 
 def test_overlapping_host_groups_are_no_conflict_and_disjoint_hard_ones_block() -> None:
-    def beside(rule: AffinityRule, hosts: str) -> tuple[Conflict, ...]:
+    def conflicting(rule: AffinityRule, hosts: str) -> tuple[Conflict, ...]:
         near = group("g1", vms="a", hosts_rule=TOGETHER, hosts="h1 h2")
         return conflicts_of(near, group("g2", vms="a", hosts_rule=rule, hosts=hosts))
 
     disjoint = Conflict(ConflictType.NO_COMMON_HOST, ("g1", "g2"), ("a",), ("h1", "h2", "h3"), savable=False)
-    assert beside(TOGETHER, "h2 h3") == ()
-    assert beside(TOGETHER, "h3") == (disjoint,)
-    assert beside(SOFT_TOGETHER, "h3") == (replace(disjoint, savable=True),)
+    assert conflicting(TOGETHER, "h2 h3") == ()
+    assert conflicting(TOGETHER, "h3") == (disjoint,)
+    assert conflicting(SOFT_TOGETHER, "h3") == (replace(disjoint, savable=True),)
 
 
 def test_vms_apart_with_a_common_host_conflict_only_if_they_cannot_differ() -> None:
