@@ -14,7 +14,7 @@ from ovirt_placement import store
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.enforcer.history import HistoryStore, StepOutcome
 from ovirt_placement.store.enforcer.intents import ImpossibleTransition, Store
-from ovirt_placement.store.keys import KeyChange, KeyStore
+from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.sql import database as opening
 from ovirt_placement.store.sql import schema
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess
@@ -22,7 +22,6 @@ from ovirt_placement.store.sql.database import StoreAway
 from ovirt_placement.store.sql.schema import metadata, missing_vms, schema_version
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
-from tests.placement.store.conftest import at_once
 from tests.stored import prepared, put_keys
 
 
@@ -41,18 +40,22 @@ def test_a_locked_store_is_away_after_its_patience(tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_absent_store_is_away_for_a_reader_and_not_made(tmp_path: Path) -> None:
-    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default", create=False)
-    with pytest.raises(StoreAway, match="no such file"):
+@pytest.mark.parametrize(
+    ("place", "complaint"),
+    [
+        ("store.db", "no such file"),
+        # Root may look anywhere: a name that is too long stands for a folder that is closed.
+        (f"{'d' * 300}/store.db", "name too long"),
+    ],
+    ids=["absent", "closed"],
+)
+def test_a_store_that_is_not_there_or_may_not_be_looked_for_is_away_and_not_made(
+    tmp_path: Path, place: str, complaint: str
+) -> None:
+    store = Store(f"sqlite:///{tmp_path}/{place}", engine="default", create=False)
+    with pytest.raises(StoreAway, match=complaint):
         store.open_intents()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_store_that_may_not_be_looked_for_is_away(tmp_path: Path) -> None:
-    """Root may look anywhere: a name that is too long stands for a folder that is closed."""
-    store = Store(f"sqlite:///{tmp_path}/{'d' * 300}/store.db", engine="default", create=False)
-    with pytest.raises(StoreAway, match="name too long"):
-        store.open_intents()
 
 
 @pytest.mark.parametrize(
@@ -154,23 +157,6 @@ def test_an_intent_is_one_engines_alone_and_so_is_its_step(url: str) -> None:
         assert [one.plan for one in history.ended_steps()] == ["p1"]
         history.record_outcome(["another"], StepOutcome(0))
         assert history.ended_steps() == ()
-
-
-def test_the_first_writers_of_an_engine_come_at_once(url: str) -> None:
-    """Its revision is made by the first, and counted up by the others."""
-    Store(url, engine=OURS).open_intents()  # makes the tables
-
-    def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
-        value = float(placement[0].value) + 1 if placement else 1.0
-        return KeyChange(put=(PlacementKey("server", "v1", "system", "GEN", value, 5.0),))
-
-    def come(number: int) -> None:
-        with closing(KeyStore(url, engine=THEIRS, patience_seconds=30)) as keys:
-            keys.change(count, set_by=f"author{number}")
-
-    assert at_once(6, come) == [None] * 6
-    with closing(KeyStore(url, engine=THEIRS)) as found:
-        assert [one.key.value for one in found.all_keys()] == [6]
 
 
 KEY = PlacementKey(level="cluster", resource="c1", key_class="be", name="A", value=1.0, weight=1.0)

@@ -142,9 +142,12 @@ def test_every_writing_has_a_revision_of_its_own(store: KeyStore) -> None:
 
 
 def test_nobody_decides_on_keys_that_another_changes_meanwhile(opening: Opening) -> None:
-    """Each counts one key up from what it sees: who saw an old number would hide somebody's turn."""
-    turns, stores = 5, [opening(KeyStore) for _ in range(6)]
-    put_keys(stores[0], ())  # makes the tables
+    """Each counts one key up from what it sees: who saw an old number would hide somebody's turn.
+
+    The revision of keys is made by the first, and counted up by the others.
+    """
+    turns, stores = 5, [opening(KeyStore, engine="theirs") for _ in range(6)]
+    opening(KeyStore).all_keys()  # makes the tables
 
     def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
         (before,) = (float(one.value) for one in placement) if placement else (0.0,)

@@ -19,6 +19,7 @@ from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.failover.admission import filter_hosts
 from tests import builders as build
 from tests.builders import cluster, host, snapshot, vm
+from tests.placement.inventory.service.furnished import turns
 from tests.placement.inventory.stage import Stage, event, staged
 
 _GRANTED = (
@@ -235,8 +236,7 @@ def test_a_vm_that_crashes_may_restart_and_has_not_crashed_when_it_runs(stage: S
     # When it is down it is too large for any host, until somebody changes that.
     stage.engine.vms.edit("db", memory_mb=60_000)
     stage.engine.vms.crash("db")
-    for _ in range(20):
-        stage.turn()
+    turns(stage, 20)
     assert stage.follower.snapshot().vm_by_id["db"].host is None
     assert crashed(stage, "db")
     assert accepted(stage) == ["h1", "h2"]

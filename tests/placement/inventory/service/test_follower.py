@@ -19,6 +19,7 @@ from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, host, snapshot, vm
 from tests.examples import seeds
+from tests.placement.inventory.service.furnished import turns
 from tests.placement.inventory.stage import Stage, staged, stir
 
 
@@ -69,8 +70,7 @@ def test_no_accident_between_engine_and_follower_loses_a_change(stage: Stage, se
 def test_while_turns_fail_nothing_is_said_to_be_fresh(stage: Stage) -> None:
     read_at = stage.follower.moments.read_at
     stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
-    for _ in range(5):
-        stage.turn()
+    turns(stage, 5)
     assert stage.follower.moments.read_at == read_at
     stage.server.disturbances.clear()
     stage.turn()
@@ -81,8 +81,7 @@ def test_a_change_whose_reading_failed_is_not_taken_for_known(stage: Stage) -> N
     vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "down")
     stage.server.disturbances.add(Disturbance(path=f"/vms/{vm.id}$", status=500, times=None))
     stage.engine.vms.start(vm.id)
-    for _ in range(20):
-        stage.turn()
+    turns(stage, 20)
     assert stage.failures > 0
     assert stage.follower.moments.read_at < stage.now - 2
     stage.server.disturbances.clear()
@@ -94,11 +93,9 @@ def test_a_change_whose_reading_failed_is_not_taken_for_known(stage: Stage) -> N
 def test_after_a_long_silence_all_is_read_again(stage: Stage) -> None:
     whole_at = stage.follower.moments.whole_at
     stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
-    for _ in range(40):
-        stage.turn()
+    turns(stage, 40)
     stage.server.disturbances.clear()
-    for _ in range(3):
-        stage.turn()
+    turns(stage, 3)
     assert stage.follower.moments.whole_at > whole_at
     assert stage.known() == stage.shown()
 
@@ -120,8 +117,7 @@ def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
             raise EOFError  # a session that breaks is not used again
         stage.follower.turn()
         assert not stage.follower.believable
-        for _ in range(3):
-            stage.turn()
+        turns(stage, 3)
         assert stage.follower.moments.whole_at > whole_at
         assert stage.known() == restored.shown()
 
@@ -130,8 +126,7 @@ def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> No
     vm = next(vm for vm in stage.engine.snapshot().vms if vm.status == "up")
     slow = read(stage.connection, ReconciliationScope.WHOLE, NO_DEMANDS, stage.now)
     stage.engine.vms.stop(vm.id)
-    for _ in range(10):
-        stage.turn()
+    turns(stage, 10)
     assert stage.follower.snapshot().vm_by_id[vm.id].host is None
     stage.follower.hand_in(slow)  # it began before, and ends now
     stage.turn()
@@ -147,8 +142,7 @@ def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_re
         ReconciliationScope.STATISTICS, Demands(statistics=frozenset({HOST_STATISTICS, VM_STATISTICS}))
     )
     read_at = stage.now
-    for _ in range(60):
-        stage.turn()
+    turns(stage, 60)
     assert stage.follower.moments.statistics_at == read_at
     before = stage.follower.snapshot()
     assert all(host.cpu_percent is not None for host in before.hosts if host.up)
@@ -167,8 +161,7 @@ def test_at_rest_a_turn_costs_one_request_and_changes_nothing(stage: Stage) -> N
         path="/(vms|hosts|clusters|affinitylabels|datacenters)", status=500, times=None
     )
     stage.server.disturbances.add(everything_else)
-    for _ in range(10):
-        stage.turn()
+    turns(stage, 10)
     assert stage.failures == 0
     assert stage.follower.snapshot() is before
 
@@ -213,8 +206,7 @@ def test_a_host_that_comes_has_no_tags_before_they_are_read(tagged: Stage) -> No
     view = tagged.follower.snapshot()
     more = replace(view.hosts[0], id="h2", name="h2", tags=())
     tagged.follower.hand_in(Reading(tagged.now, hosts=(*view.hosts, more)))
-    tagged.turn()
-    tagged.turn()
+    turns(tagged, 2)
     assert tagged.follower.lacking == TAGS
     assert tagged.larger[ReconciliationScope.STATISTICS].since > 0
 
@@ -265,8 +257,7 @@ def test_a_larger_reading_soon_after_a_change_does_not_bring_back_what_was(with_
 def test_a_cluster_that_changes_after_a_silence_does_not_bring_back_what_was(with_policy: Stage) -> None:
     with_policy.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
     add_weight(with_policy, 7)
-    for _ in range(40):
-        with_policy.turn()
+    turns(with_policy, 40)
     with_policy.server.disturbances.clear()
     with_policy.settle()
     assert known_factor(with_policy) == 7
@@ -281,8 +272,7 @@ def test_a_policy_that_is_saved_after_its_event_is_known_in_the_end(with_policy:
     add_weight(with_policy, 7)
     later = saved.policies[policy_id(with_policy)]
     saved.put(saved.policies, replace(later, weights=()))
-    for _ in range(3):
-        with_policy.turn()
+    turns(with_policy, 3)
     assert known_factor(with_policy) is None
     saved.put(saved.policies, later)
     with_policy.settle()

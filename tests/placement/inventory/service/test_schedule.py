@@ -339,8 +339,10 @@ def test_a_decision_at_rest_costs_one_request_and_who_waits_for_a_change_none(
     file = configured(tmp_path, engine)
     config = loaded(file)
     with running(file) as service:
-        inventory.snapshot(config=config, max_age=600)
+        first = inventory.snapshot(config=config, max_age=600)
+        assert [vm.name for vm in first.vms if vm.host is None] == ["vmski1"]
         before = len(engine.requests)
+        assert inventory.snapshot(config=config, max_age=600) is first  # not even decoded again
         assert not inventory.wait_for_change(0.3, config=config)
         assert len(engine.requests) == before
         inventory.snapshot(config=config, max_age=0.1, deadline=30)

@@ -29,15 +29,6 @@ from tests.placement.inventory.running import (
 pytestmark = [pytest.mark.system, pytest.mark.timing]
 
 
-def test_what_is_published_costs_no_request(engine: EngineServer, file: Path, config: Config) -> None:
-    with running(file) as service:
-        first = inventory.snapshot(config=config, max_age=60)
-        assert [vm.name for vm in first.vms if vm.host is None] == ["vmski1"]
-        assert inventory.snapshot(config=config, max_age=60) is first  # not even decoded again
-        assert readings(engine) == 1
-        ended(service)
-
-
 def test_the_end_removes_what_was_published(file: Path, config: Config) -> None:
     directory = config.inventory.directory
     for number in (signal.SIGTERM, signal.SIGINT):

@@ -21,6 +21,7 @@ from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.examples import seeds
 from tests.placement.inventory.running import ended, loaded, running
+from tests.placement.inventory.service.furnished import turns
 from tests.placement.inventory.stage import Stage, staged, stir
 from tests.processes import Forked
 from tests.proxy.running import eventually
@@ -67,8 +68,7 @@ def running_vms(stage: Stage) -> list[str]:
 def stop(stage: Stage, vm_id: str) -> None:
     """Have a VM stopped, and let the follower hear of it."""
     stage.engine.vms.stop(vm_id)
-    for _ in range(10):
-        stage.turn()
+    turns(stage, 10)
 
 
 def arrive(stage: Stage) -> None:
@@ -128,8 +128,7 @@ def test_an_engine_that_takes_long_about_many_is_not_said_to_be_followed(stage: 
         stage.engine.vms.stop(each)
     eventually(lambda: stage.turn() or requests(stage) > 4)
     stood = stage.follower.moments.read_at
-    for _ in range(5):
-        stage.turn()
+    turns(stage, 5)
     assert read_at <= stood == stage.follower.moments.read_at < stage.now
     arrive(stage)
     assert stage.follower.moments.read_at == stage.now
