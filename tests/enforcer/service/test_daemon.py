@@ -28,6 +28,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
+from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.enforcer.leader import CycleStore
 from ovirt_placement.store.sql.schema import intents
@@ -134,6 +135,13 @@ def test_once_it_is_to_stop_nothing_more_is_begun(bench: Bench) -> None:
     bench.stopping = True
     bench.daemon.run(lambda _: True)
     assert bench.migrated() == set()
+
+
+def test_what_holds_a_plan_back_is_recorded_with_it(tmp_path: Path, opening: Opening) -> None:
+    with violated_pair.bench(tmp_path, settings={"mode": "observe"}) as played, played.enforcing() as daemon:
+        played.cycle(daemon, 2)
+        (plan,) = opening(HistoryStore).plans(since_seconds=600)
+    assert [one.gate for one in plan.held] == ["mode"]
 
 
 REFUSES = ReasonKind("refuses", "does not take VM {vm}", veto=True)

@@ -85,13 +85,8 @@ def test_all_of_a_plan_fits_the_cluster_that_it_was_made_for(seed: int) -> None:
 
 
 STATE = snapshot(
-    host("h1"),
-    host("h2"),
-    host("h3"),
-    vm("a", "h1"),
-    vm("b", "h2"),
-    vm("c", "h3"),
-    vm("d", "h1"),
+    *map(host, ("h1", "h2", "h3")),
+    *(vm("a", "h1"), vm("b", "h2"), vm("c", "h3"), vm("d", "h1")),
     group("all", TOGETHER, "a b c"),
 )
 
@@ -111,9 +106,12 @@ PLAN = Plan(
 )
 
 
-def end(under_way: UnderWay, place: int, state: IntentState = IntentState.DONE) -> None:
-    ended, about = under_way.plan.steps[place], {"plan": under_way.plan.id, "step": place + 1}
-    under_way.end(intent(state, 0.0, ended.vms[0], None, target=ended.target, **about))
+def carry_out(under_way: UnderWay, *places: int, state: IntentState = IntentState.DONE) -> None:
+    """Let steps begin and end, one after the other."""
+    for place in places:
+        under_way.begin(place)
+        ended, about = under_way.plan.steps[place], {"plan": under_way.plan.id, "step": place + 1}
+        under_way.end(intent(state, 0.0, ended.vms[0], None, target=ended.target, **about))
 
 
 def at(**places: str) -> Snapshot:
@@ -121,71 +119,54 @@ def at(**places: str) -> Snapshot:
     return replace(STATE, vms=vms)
 
 
-def test_what_waits_for_nothing_may_begin_and_the_rest_once_that_is_done() -> None:
-    under_way = UnderWay(PLAN)
+@pytest.fixture
+def under_way() -> UnderWay:
+    return UnderWay(PLAN)
+
+
+def test_what_waits_for_nothing_may_begin_and_the_rest_once_that_is_done(under_way: UnderWay) -> None:
     assert list(under_way.ready()) == [0, 2]
-    under_way.begin(0)
     under_way.begin(2)
-    assert list(under_way.ready()) == []
-    end(under_way, 0)
+    assert list(under_way.ready()) == [0]
+    carry_out(under_way, 0)
     assert list(under_way.ready()) == [1]
 
 
-def test_what_waits_for_a_failed_step_is_given_up_and_the_rest_goes_on() -> None:
-    under_way = UnderWay(PLAN)
-    under_way.begin(0)
-    end(under_way, 0, IntentState.FAILED)
+def test_what_waits_for_a_failed_step_is_given_up_and_the_rest_goes_on(under_way: UnderWay) -> None:
+    carry_out(under_way, 0, state=IntentState.FAILED)
     assert list(under_way.ready()) == [2]
 
 
-def test_a_rule_is_held_against_what_several_steps_repair_together_once_all_are_done() -> None:
-    under_way = UnderWay(PLAN)
-    under_way.begin(2)
-    end(under_way, 2)
+def test_a_step_whose_migration_somebody_else_ended_is_given_up(under_way: UnderWay) -> None:
+    under_way.begin(0)
+    assert under_way.lose_all_but([])
+    assert list(under_way.ready()) == [2]
+
+
+@pytest.mark.parametrize(("b", "unrepaired"), [("h2", ("all",)), ("h1", ())])
+def test_a_rule_is_held_against_what_several_steps_repair_together_once_all_are_done(
+    under_way: UnderWay, b: str, unrepaired: tuple[str, ...]
+) -> None:
+    carry_out(under_way, 2)
     assert under_way.prove(at(c="h1")) == ()
-    for place in (0, 1):
-        under_way.begin(place)
-        end(under_way, place)
+    carry_out(under_way, 0, 1)
     assert not under_way.over
-    assert under_way.prove(at(c="h1")) == ("all",)
-
-
-def test_it_is_over_once_all_is_done_and_proven() -> None:
-    under_way = UnderWay(PLAN)
-    for place in (0, 2, 1):
-        under_way.begin(place)
-        end(under_way, place)
-    assert not under_way.over
-    assert under_way.prove(at(b="h1", c="h1", d="h2")) == ()
+    assert under_way.prove(at(b=b, c="h1", d="h2")) == unrepaired
     assert under_way.over
 
 
 @pytest.mark.parametrize(("held", "place"), [({"c"}, {}), (set(), {"c": "h2"}), (set(), {"a": "h3"})])
 def test_with_what_no_longer_fits_all_is_left_out_that_was_for_it(
-    held: set[str], place: dict[str, str]
+    under_way: UnderWay, held: set[str], place: dict[str, str]
 ) -> None:
-    under_way = UnderWay(PLAN)
     assert under_way.leave_out(at(**place), held) == {0, 1, 2}
     assert under_way.over
 
 
 def test_what_has_to_do_with_something_else_goes_on() -> None:
     other = Step(vms=("x",), sources=("h1",), target="h3", groups=("pair",), repairs=("pair",))
-    state = snapshot(
-        *STATE.hosts,
-        *STATE.vms,
-        vm("x", "h1"),
-        vm("y", "h1"),
-        *STATE.affinity_groups,
-        group("pair", APART, "x y"),
-    )
+    vms = (*STATE.vms, vm("x", "h1"), vm("y", "h1"))
+    state = snapshot(*STATE.hosts, *vms, *STATE.affinity_groups, group("pair", APART, "x y"))
     under_way = UnderWay(replace(PLAN, steps=(*PLAN.steps, other)))
     assert under_way.leave_out(state, {"c"}) == {0, 1, 2}
     assert list(under_way.ready()) == [3]
-
-
-def test_a_step_whose_migration_somebody_else_ended_is_given_up() -> None:
-    under_way = UnderWay(PLAN)
-    under_way.begin(0)
-    assert under_way.lose_all_but([])
-    assert list(under_way.ready()) == [2]
