@@ -266,6 +266,14 @@ def test_why_a_vm_is_not_moved_that_the_engine_refused_to_move_or_moves_now(benc
     assert "its migration to beta is under way (accepted)" in bench.ask("why-not web1")
 
 
+def test_why_a_vm_is_not_moved_before_anything_was_planned(bench: Bench) -> None:
+    bench.leases.take_lease("me", 600.0)
+    bench.leases.release(1)
+    text = bench.ask("why-not web1")
+    assert "no plan has been made in its cluster lately" in text
+    assert "no enforcer runs" in text
+
+
 def test_totals_and_a_line_a_day(bench: Bench) -> None:
     bench.planned()
     bench.done()

@@ -183,11 +183,17 @@ def test_a_vm_that_was_moved_twice_goes_back_to_where_it_began(ask: Ask, did: Di
     assert (document["undoes"], document["kept"], found.status) == ("abc", [], 3)
 
 
-def test_an_ambiguous_plan_is_a_mistake(ask: Ask, did: Did) -> None:
+@pytest.mark.parametrize(
+    ("plan", "mistake"),
+    [("ab", 'plan "ab" is ambiguous: say abc or abd'), ("x", 'no plan "x" is recorded')],
+)
+def test_a_plan_that_is_not_known_or_ambiguous_is_a_mistake(
+    ask: Ask, did: Did, plan: str, mistake: str
+) -> None:
     did("abc")
     did("abd")
-    status, _, err = ask("undo ab")
-    assert (status, 'plan "ab" is ambiguous: say abc or abd' in err) == (2, True)
+    status, _, err = ask(f"undo {plan}")
+    assert (status, mistake in err) == (2, True)
 
 
 def stored(opening: Opening) -> tuple[Pause, ...]:

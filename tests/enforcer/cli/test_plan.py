@@ -153,6 +153,7 @@ def test_rounds_as_data(ask: Ask, given: Given) -> None:
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
+        ("make-room web1", "VM web1 runs on host alpha already"),
         ("make-room nobody", 'no VM "nobody"'),
         ("maintenance plan", "name hosts, or a cluster with --cluster"),
         ("maintenance plan alpha --cluster cluster1", "name hosts, or a cluster with --cluster and not both"),
