@@ -47,6 +47,12 @@ def test_tls(engine: Engine, tmp_path: Path) -> None:
             logged_in(server).system_service().get()
 
 
+@pytest.mark.parametrize("listen", ["", "8080", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:99999", ":80"])
+def test_an_address_that_is_none(engine: Engine, listen: str) -> None:
+    with pytest.raises(UserError, match="HOST:PORT"):
+        serve(engine, listen)
+
+
 def test_a_certificate_that_is_none(engine: Engine, tmp_path: Path) -> None:
     (tmp_path / "chain.pem").write_text("nonsense")
     with pytest.raises(UserError, match="not a PEM certificate"):
