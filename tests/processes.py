@@ -9,7 +9,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -86,6 +87,18 @@ class Forked:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+@contextmanager
+def acting(target: Callable[..., None], *arguments: object) -> Iterator[None]:
+    """Have a process do something until the block ends."""
+    process = PROCESSES.Process(target=target, args=arguments, daemon=True)
+    process.start()
+    try:
+        yield
+    finally:
+        process.kill()
+        process.join()
 
 
 def completed(

@@ -122,7 +122,7 @@ def _cases() -> Iterator[Any]:
 
 
 @pytest.mark.timing
-@pytest.mark.parametrize(("witnesses", "names"), _cases(), indirect=["witnesses"])
+@pytest.mark.parametrize(("witnesses", "names"), list(_cases()), indirect=["witnesses"])
 def test_others_are_served_and_all_is_as_before(
     witnesses: tuple[Site, Witnesses], names: tuple[str, ...]
 ) -> None:

@@ -11,7 +11,7 @@ import ssl
 import threading
 import uuid
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -20,7 +20,8 @@ from xmlrpc.client import dumps
 from tests.kit.hostile import processors
 from tests.kit.hostile.relay import Passing
 from tests.kit.hostile.site import COOKIE, GROUP, MEMBER, ROOT, Site
-from tests.processes import PROCESSES
+from tests.processes import acting
+from tests.repeating import repeating
 
 #: That of all neighbours: together they have the weight of one part.
 _GROUP = "neighbours"
@@ -101,15 +102,10 @@ def be_clients(clients: list[Client], strength: float, groups: Path | None) -> N
     asyncio.run(all_of_them())
 
 
-@contextmanager
-def _clients(make: Callable[[Site], list[Client]], site: Site, strength: float) -> Iterator[None]:
-    process = PROCESSES.Process(target=be_clients, args=(make(site), strength, site.groups), daemon=True)
-    process.start()
-    try:
-        yield
-    finally:
-        process.kill()
-        process.join()
+def _clients(
+    make: Callable[[Site], list[Client]], site: Site, strength: float
+) -> AbstractContextManager[None]:
+    return acting(be_clients, make(site), strength, site.groups)
 
 
 def _holding(first: bytes, drip: bytes, at_once: int, site: Site) -> list[Client]:
@@ -214,19 +210,13 @@ def local_user(site: Site, strength: float) -> Iterator[None]:
     outside = site.folder.with_name("outside")
     outside.mkdir(mode=0o777)
     outside.chmod(0o777)
-    users = [
-        PROCESSES.Process(target=_be_local_user, args=(site.folder, outside, site.groups), daemon=True)
-        for _ in range(max(1, round(strength)))
-    ]
-    for one in users:
-        one.start()
     try:
-        yield
-        assert not list(outside.iterdir()), "a link was followed"
+        with ExitStack() as users:
+            for _ in range(max(1, round(strength))):
+                users.enter_context(acting(_be_local_user, site.folder, outside, site.groups))
+            yield
+            assert not list(outside.iterdir()), "a link was followed"
     finally:
-        for one in users:
-            one.kill()
-            one.join()
         for place in site.folder.rglob("*"):
             if place.lstat().st_uid == MEMBER or place.name.endswith(".link"):
                 place.unlink()
@@ -255,24 +245,19 @@ def answering_in_part(how: Passing, site: Site, strength: float) -> Iterator[Non
 @contextmanager
 def full_disk(site: Site, strength: float) -> Iterator[None]:
     """A file that takes all room, and again what becomes free."""
-    filler, over = site.folder / "filler", threading.Event()
+    filler = site.folder / "filler"
 
     def fill() -> None:
         with filler.open("ab", buffering=0) as file:
-            while not over.is_set():
-                for size in (1 << 20, 1 << 12, 1):
-                    with suppress(OSError):
-                        while not over.is_set() and file.write(b"\0" * size) == size:
-                            pass
-                over.wait(_PAUSE_SECONDS)
+            for size in (1 << 20, 1 << 12, 1):
+                with suppress(OSError):
+                    while file.write(b"\0" * size) == size:
+                        pass
 
-    thread = threading.Thread(target=fill)
-    thread.start()
     try:
-        yield
+        with repeating(fill, every=_PAUSE_SECONDS):
+            yield
     finally:
-        over.set()
-        thread.join()
         filler.unlink()
 
 

@@ -8,7 +8,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 from urllib.parse import urlsplit
 
-from tests.processes import PROCESSES
+from tests.processes import PROCESSES, acting
 
 _DRIP_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
@@ -42,13 +42,8 @@ class EngineRelay:
 def relayed(engine: str) -> Iterator[EngineRelay]:
     end, theirs = PROCESSES.Pipe()
     passing = PROCESSES.Value("i", Passing.WHOLE)
-    process = PROCESSES.Process(target=_be_relay, args=(theirs, urlsplit(engine).port, passing), daemon=True)
-    process.start()
-    try:
+    with acting(_be_relay, theirs, urlsplit(engine).port, passing):
         yield EngineRelay(f"http://127.0.0.1:{end.recv()}", passing)
-    finally:
-        process.kill()
-        process.join()
 
 
 def _be_relay(end: Connection, engine: int, passing: Any) -> None:

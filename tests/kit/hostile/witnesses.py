@@ -19,7 +19,7 @@ import requests
 
 from tests.kit.hostile import processors
 from tests.kit.hostile.site import COOKIE, ROOT, Site
-from tests.processes import PROCESSES
+from tests.processes import PROCESSES, acting
 
 #: A person's answer comes within this, the proxy's within this beyond its time alone, all in seconds.
 PERSON_SECONDS, BEYOND_SECONDS = 1.0, 0.05
@@ -152,13 +152,8 @@ def _decide(call: Call) -> str | None:
 def _process(target: Callable[..., None], *arguments: object) -> Iterator[Connection]:
     """A process that has the other end of a pipe."""
     end, theirs = PROCESSES.Pipe()
-    process = PROCESSES.Process(target=target, args=(theirs, *arguments), daemon=True)
-    process.start()
-    try:
+    with acting(target, theirs, *arguments):
         yield end
-    finally:
-        process.kill()
-        process.join()
 
 
 def _be_witness(
