@@ -129,6 +129,7 @@ def test_mistakes_are_one_line(
     refused(ran(file) if command == "run" else ask(command), complaint)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("more", "store_url", "complaint"),
     [
