@@ -52,13 +52,7 @@ class Emptying(BruteForce):
 
     def followed(self, found: Evacuation) -> Value:
         """What the plan comes to; each of its steps must be one of those that are legal."""
-        at, cost = self.start, 0
-        for step in found.plan.steps:
-            after = tuple(
-                step.target if one.id in step.vms else at[number] for number, one in enumerate(self.vms)
-            )
-            assert (after, len(step.vms)) in list(self.migrations(at)), f"illegal: {step}"
-            at, cost = after, cost + len(step.vms)
+        at, cost = self.follow(found.plan.steps)
         staying = {self.vms[number].id for number, host in enumerate(at) if host in self.emptied}
         assert {one.vm for one in found.staying} == staying
         return self.value(at, cost)

@@ -147,11 +147,15 @@ class BruteForce:
         """Where steps lead, and how many migrations they are; each must be one that is legal in its turn."""
         at, migrations = self.start, 0
         for step in steps:
-            moving = tuple(self.index[vm] for vm in step.vms)
-            after = tuple(step.target if vm in moving else host for vm, host in enumerate(at))
-            assert (after, len(moving)) in list(self.migrations(at)), f"illegal: {step}"
-            at, migrations = after, migrations + len(moving)
+            after = self.after_step(at, step)
+            assert (after, len(step.vms)) in list(self.migrations(at)), f"illegal: {step}"
+            at, migrations = after, migrations + len(step.vms)
         return at, migrations
+
+    def after_step(self, at: Assignment, step: Step) -> Assignment:
+        return tuple(
+            step.target if vm.id in step.vms else host for vm, host in zip(self.vms, at, strict=True)
+        )
 
     def migrations(self, at: Assignment) -> Iterator[tuple[Assignment, int]]:
         """Placements one request away: of one VM, or of all that must run with it on its host at once."""

@@ -73,9 +73,7 @@ class Rolling(BruteForce):
         at, done, cost = self.start, frozenset[str](), 0
         for one in plan.rounds:
             for step in one.steps:
-                after = tuple(
-                    step.target if vm.id in step.vms else at[number] for number, vm in enumerate(self.vms)
-                )
+                after = self.after_step(at, step)
                 assert (after, len(step.vms)) in list(self.migrations_when(at, done)), f"illegal: {step}"
                 at, cost = after, cost + len(step.vms)
             assert len(one.hosts) <= self.at_once
