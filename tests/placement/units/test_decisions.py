@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Base, Decisions
 from ovirt_placement.inventory.publication import Decide, Method, now, question_decoder
+from ovirt_placement.model import Snapshot
 from ovirt_placement.units.decisions import Decider, Overload
 from tests.builders import APART, SOFT_APART, group, host, snapshot, vm
 from tests.clock import Clock
@@ -19,30 +20,29 @@ STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("new"), group("g", AP
 
 
 class Source:
-    """A state that is as fresh as can be."""
+    """A state that is as fresh as can be, unless it was saved, or none can be had."""
 
-    state = STATE
+    def __init__(
+        self, state: Snapshot = STATE, *, saved: bool = False, error: Exception | None = None
+    ) -> None:
+        self.state, self._saved, self._error = state, saved, error
 
     def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
-        return Base(self.state, now())
+        if self._error is not None:
+            raise self._error
+        return self.last()
 
     def as_of(self) -> float | None:
         return now()
 
-    def last(self) -> Base | None:
-        return Base(self.state, now())
+    def last(self) -> Base:
+        return Base(self.state, now(), saved=self._saved)
 
 
 def test_filters_see_what_is_confirmed_and_weights_what_is_expected() -> None:
-    source = Source()
-    source.state = snapshot(
-        host("h1"),
-        host("h2"),
-        vm("a"),
-        vm("b"),
-        group("hard", APART, "a b"),
-        group("soft", SOFT_APART, "a b"),
-    )
+    vms = vm("a"), vm("b")
+    groups = group("hard", APART, "a b"), group("soft", SOFT_APART, "a b")
+    source = Source(snapshot(host("h1"), host("h2"), *vms, *groups))
     decisions = Decisions(source, InventorySettings())
     decisions.accepted.leave_accepted("AffinityFilter", source.state.vm_by_id["a"], ["h2"], now())
     decide = Decider(decisions)
@@ -75,22 +75,14 @@ def test_a_unit_that_there_is_not_is_no_failure_of_ours(caplog: pytest.LogCaptur
 
 
 def test_of_failures_without_end_a_few_are_logged(caplog: pytest.LogCaptureFixture) -> None:
-    class Failing(Source):
-        def base(self, *asked: object, **given: object) -> Base:
-            raise RuntimeError("no reason")
-
-    decide = Decider(Decisions(Failing(), InventorySettings()))
+    decide = Decider(Decisions(Source(error=RuntimeError("no reason")), InventorySettings()))
     for _ in range(100):
         assert decide(Decide("filter", "AffinityFilter", ["h1"], "new")).failure == "RuntimeError: no reason"
     assert len([one for one in caplog.records if one.levelno >= logging.ERROR]) == 5
 
 
 def test_a_state_that_was_saved_before_a_restart_refuses_no_start() -> None:
-    class Saved(Source):
-        def base(self, *asked: object, **given: object) -> Base:
-            return Base(STATE, now(), saved=True)
-
-    decide = Decider(Decisions(Saved(), InventorySettings()))
+    decide = Decider(Decisions(Source(saved=True), InventorySettings()))
     assert decide(Decide("filter", "AffinityFilter", ["h1", "h2"], "new")).hosts == ["h2"]
     found = decide(Decide("filter", "AffinityFilter", ["h1"], "new"))
     assert found.hosts == []

@@ -113,27 +113,24 @@ def test_a_netrc_says_nothing_of_who_we_are(tmp_path: Path, monkeypatch: pytest.
     assert b"authorization" not in request.lower()
 
 
-@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Moved", "308 Moved"])
-def test_a_password_follows_no_redirection(status: str) -> None:
-    answer = response(b"", status, "Location: /elsewhere")
+MOVED = [
+    response(b"", status, "Location: /elsewhere")
+    for status in ("301 Moved", "302 Found", "303 See Other", "307 Moved", "308 Moved")
+]
+WITHOUT_TOKEN = [
+    b"", b"<html>", b"[]", b"{}", b"null", b"7", b'"error"', b'["error"]', b"[" * 100_000, b"\xff\xfe",
+    b'{"access_token": 7}', b'{"access_token": "a\\r\\nb"}', '{"access_token": "ä"}'.encode(),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", [*MOVED, *map(response, WITHOUT_TOKEN)])
+def test_an_answer_without_a_token_is_no_engines_and_a_password_follows_no_redirection(
+    answer: bytes,
+) -> None:
     with answered(lambda: iter([answer])) as (server, connection):
         with pytest.raises(EngineSetupError, match="not an oVirt engine's API"):
             connection.get("/vms")
         assert len(server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"", b"<html>", b"[]", b"{}", b"null", b"7", b'"error"', b'["error"]', b"[" * 100_000, b"\xff\xfe",
-     b'{"access_token": 7}', b'{"access_token": "a\\r\\nb"}', '{"access_token": "ä"}'.encode()],
-)  # fmt: skip
-def test_an_answer_without_a_token_is_no_engines(body: bytes) -> None:
-    answer = response(body)
-    with (
-        answered(lambda: iter([answer])) as (_, connection),
-        pytest.raises(EngineSetupError, match="not an oVirt engine's API"),
-    ):
-        connection.get("/vms")
 
 
 def endless() -> Iterator[bytes]:

@@ -93,21 +93,13 @@ def test_the_end_breaks_off_what_is_under_way(hanging: tuple[EngineServer, threa
 
 @pytest.mark.system
 @pytest.mark.timing
-def test_a_log_out_that_is_not_answered_is_waited_for_but_briefly(
-    engine_without_log_out: EngineServer,
-) -> None:
-    connection = connected(engine_without_log_out, limits=Limits(10**6, 10**6))
-    assert connection.get("/vms")
-    began = time.monotonic()
-    connection.close()
-    assert time.monotonic() - began < 2
-
-
-@pytest.fixture
-def engine_without_log_out() -> Iterator[EngineServer]:
+def test_a_log_out_that_is_not_answered_is_waited_for_but_briefly() -> None:
     over = threading.Event()
-    server = EngineServer()
-    server.log_out = lambda: over.wait(60)
-    with serving(server):
-        yield server
+    with serving(EngineServer()) as server:
+        server.log_out = lambda: over.wait(60)
+        connection = connected(server, limits=Limits(10**6, 10**6))
+        assert connection.get("/vms")
+        began = time.monotonic()
+        connection.close()
+        assert time.monotonic() - began < 2
         over.set()

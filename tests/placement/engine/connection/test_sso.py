@@ -172,20 +172,19 @@ def test_the_end_breaks_a_log_in_off(server: Server) -> None:
     assert "is not waited for" in errors[0]
 
 
-@pytest.mark.parametrize("drop", ["request", "answer"])
-def test_a_log_in_whose_answer_is_lost_may_be_tried_again(server: Server, drop: Any) -> None:
-    server.disturbances.add(Disturbance(path=LOG_IN, drop=drop))
+@pytest.mark.parametrize(
+    ("disturbance", "complaint"),
+    [
+        *(({"drop": drop}, "does not answer") for drop in ("request", "answer")),
+        *(({"status": status}, f"HTTP status {status}") for status in (502, 503, 504)),
+    ],
+)
+def test_a_log_in_that_is_lost_or_that_a_web_server_answers_refuses_no_password(
+    server: Server, disturbance: dict[str, Any], complaint: str
+) -> None:
+    server.disturbances.add(Disturbance(path=LOG_IN, **disturbance))
     with connected(server.api_url) as connection:
-        with pytest.raises(EngineAway, match="does not answer"):
-            connection.get("/clusters")
-        assert b"<clusters>" in connection.get("/clusters")
-
-
-@pytest.mark.parametrize("status", [502, 503, 504])
-def test_a_web_server_whose_engine_is_away_refuses_no_password(server: Server, status: int) -> None:
-    server.disturbances.add(Disturbance(path=LOG_IN, status=status))
-    with connected(server.api_url) as connection:
-        with pytest.raises(EngineAway, match=f"HTTP status {status}"):
+        with pytest.raises(EngineAway, match=complaint):
             connection.get("/clusters")
         assert b"<clusters>" in connection.get("/clusters")
 

@@ -36,9 +36,6 @@ from tests.placement.model.full_state import full_state, loaded
 from tests.plugins.published import Publisher
 
 FULL: Snapshot = loaded(full_state())
-LISTS = (
-    "hosts", "vms", "affinity_groups", "affinity_labels", "placement_keys", "frozen_keys", "sticky_copies"
-)  # fmt: skip
 FRAME = ("clusters", "pending")
 
 ids = st.sampled_from([*"abcdefgh", "å", "", "a" * 300])
@@ -58,10 +55,9 @@ groups = some(
 )  # fmt: skip
 labels = some(
     lambda label, vms: builders.label(label, vms=vms),
-    ids,
-    st.sampled_from(["", "a"]),
+    ids, st.sampled_from(["", "a"]),
     by=lambda label: label.id,
-)
+)  # fmt: skip
 keys = some(
     lambda resource, name, value: PlacementKey(
         level="server", resource=resource, key_class="system", name=name, value=value
@@ -79,21 +75,15 @@ copies = some(
     ids, st.sampled_from(["A", "B"]),
     by=lambda copy: (copy.vm, copy.name),
 )  # fmt: skip
-snapshots = st.builds(
-    Snapshot,
-    clusters=st.lists(st.builds(builders.cluster, ids), max_size=2).map(tuple),
-    affinity_groups=groups, affinity_labels=labels, hosts=hosts, vms=vms, placement_keys=keys,
-    frozen_keys=frozen, sticky_copies=copies,
-)  # fmt: skip
+drawn = {
+    "hosts": hosts, "vms": vms, "affinity_groups": groups, "affinity_labels": labels,
+    "placement_keys": keys, "frozen_keys": frozen, "sticky_copies": copies,
+}  # fmt: skip
+clusters = st.lists(st.builds(builders.cluster, ids), max_size=2).map(tuple)
+snapshots = st.builds(Snapshot, clusters=clusters, **drawn)
 #: Lists that are others from a version on, the places of VMs and frozen sets that change where they stand,
 #: and which of three readers look.
-changes = st.fixed_dictionaries(
-    {},
-    optional={
-        "hosts": hosts, "vms": vms, "affinity_groups": groups, "affinity_labels": labels,
-        "placement_keys": keys, "frozen_keys": frozen, "sticky_copies": copies,
-    },
-)  # fmt: skip
+changes = st.fixed_dictionaries({}, optional=drawn)
 places = st.sets(st.integers(0, 7), max_size=3)
 histories = st.lists(st.tuples(changes, places, st.sets(st.sampled_from(range(3)))), max_size=6)
 
@@ -133,7 +123,7 @@ def test_every_reader_finds_what_was_written_and_keeps_what_stayed(
 
 def assert_shared(before: Snapshot, after: Snapshot) -> None:
     """What is equal in both is one object: each list, each host, VM, group and label."""
-    for field in (*LISTS, *FRAME):
+    for field in (*drawn, *FRAME):
         one, other = getattr(before, field), getattr(after, field)
         assert (one is other) == (one == other)
     for field in ("host_by_id", "vm_by_id", "group_by_id", "label_by_id"):
