@@ -11,6 +11,7 @@ from tests import builders as build
 from tests.builders import cluster, host, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
 
+IMAGE = "12345678-0000-4000-8000-000000000001"
 ODD = 'Anna\'s "web" ü'
 STATE = snapshot(
     cluster("c1", name="blue"),
@@ -150,6 +151,11 @@ def test_a_vm_and_a_host_are_levels_on_the_command_line(live: LiveEngine) -> Non
     for word, level in (("vm", "server"), ("host", "node")):
         keys = live.data(0, "keys", "list", "--on", word)["keys"]
         assert {key["level"] for key in keys} == {level}
+
+
+def test_an_image_that_no_vm_has_is_known_by_its_id(live: LiveEngine) -> None:
+    live.run(0, "keys", "set", "GEN", "1", "20", "--on", "image", IMAGE)
+    assert listed(live) == [(f"image {IMAGE}", "system", "GEN", 1.0, 20.0, False)]
 
 
 def test_values_and_weights_may_be_negative(live: LiveEngine) -> None:
@@ -311,7 +317,6 @@ def test_a_name_may_be_any_text(live: LiveEngine, name: str, tmp_path: Path) -> 
 
 
 # -- What a VM is made of is found by name or id, on the command line and in a file that is only tried.
-IMAGE = "12345678-0000-4000-8000-000000000001"
 KEYS = """\
 node_keys:
   - {cluster: cluster1, name: FAST, values: {h1: 0, h2: 1}}

@@ -255,6 +255,8 @@ def test_the_policys_parameters_count(asking: StateAsking) -> None:
     lenient = state(BY_KEYS, placement_final="-150", placement_steps="2", placement_initial="30")
     found = asking.data(0, "why web", lenient)["hosts"]
     assert [one["placement_keys"]["round"] for one in found] == [2, 2, 1]
+    impossible = state(BY_KEYS, placement_final="90")
+    assert asking.data(0, "why web", impossible)["hosts"][2]["placement_keys"]["round"] == 6
 
 
 def test_a_reason_that_two_filters_give_is_reported_once(asking: StateAsking) -> None:

@@ -237,6 +237,7 @@ def test_the_unit_of_ha_admission_control_comes_where_it_is_asked_for(starting: 
     with starting(state, proxy=None) as live:
         live.run(0, "setup", "--cluster", "blue")
         assert "HaAdmissionFilter" not in filters(live.engine)
+        assert "(new)" not in live.run(0, "setup", "--ha-admission", how, "--dry-run")[0]
         out, _ = live.run(0, "setup", "--ha-admission", how)
         unit = {"hard": "add the filter HaAdmissionFilter", "soft": "add the weight HaAdmissionWeight x 1000"}
         assert unit[how] in out.splitlines()
