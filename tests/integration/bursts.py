@@ -76,13 +76,15 @@ class Outcome:
     order: tuple[str, ...] = ()
 
 
+def identities(dice: random.Random) -> Callable[[], str]:
+    """Draws a new id as the engine has them."""
+    return lambda: str(uuid.UUID(int=dice.getrandbits(128)))
+
+
 def draw(seed: int, kind: Kind, manner: Manner, sizes: tuple[int, int] = (4, 100)) -> Burst:
     """Draw a cluster and a burst."""
     dice = random.Random(f"{seed} {kind} {manner}")
-
-    def new() -> str:
-        return str(uuid.UUID(int=dice.getrandbits(128)))
-
+    new = identities(dice)
     hosts = [
         build.host(new(), free_mb=dice.choice([65536, 65536, 49152]), memory_mb=131072, cpu_percent=20)
         for _ in range(dice.choice([4, 5, 8, 12, 13, 30, dice.randint(*sizes)]))

@@ -5,7 +5,6 @@ import json
 import random
 import shlex
 import time
-import uuid
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,9 +17,10 @@ from urllib.request import Request, urlopen
 
 from lxml import etree
 
-from ovirt_placement.model import AffinityGroup, AffinityRule, Host, Snapshot, state_file
+from ovirt_placement.model import Host, Snapshot, state_file
 from tests import builders as build
 from tests.configuration import PASSWORD, write_configuration
+from tests.integration.bursts import identities
 from tests.integration.world import ENGINE, PROXY, OurProcesses, start_engine
 from tests.proxy.running import AT_ONCE
 
@@ -175,15 +175,14 @@ def draw(starts: int, seed: int = 1) -> Storm:
     """Draw a cluster in which this many VMs start, all of them lawfully wherever the others are."""
     dice = random.Random(f"{starts} {seed}")
 
-    def new() -> str:
-        return str(uuid.UUID(int=dice.getrandbits(128)))
-
+    new = identities(dice)
     vms = [new() for _ in range(starts)]
     bound = list(_bound(vms))
     chains = tuple(chain for kind, chain in bound if kind is Kind.CHAIN)
     linked = [_linked(chain, new) for chain in chains]
-    groups = [group for kind, members in bound if kind.value for group in [_group(new, kind.value, members)]]
-    groups += [_group(new, build.TOGETHER, pair) for chain in linked for pair in pairwise(chain)]
+    ruled = [(kind.value, members) for kind, members in bound if kind.value]
+    ruled += [(build.TOGETHER, pair) for chain in linked for pair in pairwise(chain)]
+    groups = [build.group(new(), rule, " ".join(members)) for rule, members in ruled]
     down = {vm for chain in linked for vm in chain}.difference(vms)
     state = build.snapshot(
         build.cluster(name=CLUSTER_NAME),
@@ -214,11 +213,6 @@ def _bound(vms: list[str]) -> Iterator[tuple[Kind, tuple[str, ...]]]:
 def _linked(chain: tuple[str, ...], new: Callable[[], str]) -> list[str]:
     """Put two VMs, which stay down, between any two of a chain."""
     return [vm for member in chain for vm in (member, new(), new())][:-2]
-
-
-def _group(new: Callable[[], str], rule: AffinityRule, members: tuple[str, ...]) -> AffinityGroup:
-    group = new()
-    return build.group(group, rule, " ".join(members))
 
 
 def _host(host: str, number: int) -> Host:

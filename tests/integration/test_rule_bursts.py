@@ -5,7 +5,6 @@ comes of it is judged by the rules as they are written down a second time, for t
 """
 
 import random
-import uuid
 from collections import Counter
 from math import ceil
 from typing import Any
@@ -24,6 +23,7 @@ from tests.integration.bursts import (
     Manner,
     Outcome,
     Scene,
+    identities,
     refused,
     run,
     run_in_turn,
@@ -43,10 +43,7 @@ POLICY = SchedulingPolicy(
 def draw(seed: int, kind: str, manner: Manner) -> Burst:
     """Unequal hosts in three racks, strangers that run, and VMs that start under one rule."""
     dice = random.Random(f"{seed} {kind} {manner}")
-
-    def new() -> str:
-        return str(uuid.UUID(int=dice.getrandbits(128)))
-
+    new = identities(dice)
     hosts = [
         build.host(
             new(),

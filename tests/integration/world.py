@@ -104,10 +104,8 @@ class World:
 
     def start(self, vm: str, host: str | None = None) -> str:
         """Start a VM, where the engine chooses if on no host, and return its host."""
-        policy = None if host is None else types.VmPlacementPolicy(hosts=[types.Host(id=host)])
-        self._vms.vm_service(vm).start(
-            **({} if policy is None else {"vm": types.Vm(placement_policy=policy)})
-        )
+        policy = types.VmPlacementPolicy(hosts=[types.Host(id=host)]) if host else None
+        self._vms.vm_service(vm).start(vm=types.Vm(placement_policy=policy) if policy else None)
         self.until(lambda: self.status(vm) == "up", f"{vm} to be up")
         return self.host_of(vm)
 
@@ -125,7 +123,7 @@ class World:
     def migrate(self, vm: str, host: str | None = None) -> str:
         """Migrate a VM, to where the engine chooses if to no host, and return where it went."""
         source = self.host_of(vm)
-        self._vms.vm_service(vm).migrate(**({} if host is None else {"host": types.Host(id=host)}))
+        self._vms.vm_service(vm).migrate(host=types.Host(id=host) if host else None)
         self.until(lambda: self.host_of(vm) != source and self.status(vm) == "up", f"{vm} to move")
         return self.host_of(vm)
 
