@@ -205,6 +205,12 @@ def test_violations_say_that_keys_and_rules_are_not_known_yet(part: str) -> None
     assert why.endswith("yet")
 
 
+def test_a_search_that_was_not_answered_is_why_its_rule_is_not_known() -> None:
+    asked = snapshot(host("h0"), vm("v0", "h0"), rule("r", "at_most_per_host", f"search:{_SEARCH}", most=1))
+    (why,) = violations(asked, asked.clusters).unknown
+    assert why == "placement rule r: a search has not been answered yet"
+
+
 def test_with_all_read_there_is_a_verdict_again() -> None:
     assert list(check_lines(rules_check(TAGGED))) == ["No mistakes in 1 placement rules."]
     assert judge(TAGGED, CLUSTER, HaSettings()).state is not ReservationState.UNKNOWN
