@@ -197,7 +197,7 @@ def test_vms_that_start_and_those_that_come_or_go_and_no_group_names_leave_all_g
     found = groups_of(old)
     started = (old.vms[0], replace(old.vms[1], host="h"), old.vms[2])
     come = (*old.vms, vm("d")), (vm("d"), *old.vms), (*old.vms[:2], vm("d"), old.vms[2])
-    for vms in (started, old.vms[:2], *come):
+    for vms in (started, old.vms[:2], (*old.vms[:2], vm("d")), *come):
         newer = replace(old, vms=vms)
         share(newer, like=old)
         assert groups_of(newer) is found
