@@ -96,6 +96,13 @@ def test_a_group_goes_to_another_failure_domain_at_once(name: StrategyName) -> N
     assert (plan.proven, plan.remaining) == (True, ())
 
 
+@EACH
+def test_a_split_pair_meets_in_one_failure_domain(name: StrategyName) -> None:
+    state = snapshot(*HOSTS, vm("a", "h1"), vm("b", "h2"), ONE_RACK)
+    plan = make_plan(state, CLUSTER, strategy=strategy(name))
+    assert (plan.migrations, plan.proven, plan.remaining) == (1, True, ())
+
+
 @pytest.mark.parametrize(("state", "passes"), [(TIED, True), (NOT_TIED, False)])
 def test_the_engine_is_let_pass_that_asks_for_one_vm_where_it_moves_all(
     state: Snapshot, passes: bool
