@@ -147,6 +147,12 @@ def test_a_busy_host_is_relieved_by_a_vm_that_breaks_no_soft_group(ask: Ask) -> 
     assert "LOOP" not in found.text
 
 
+def test_a_balance_keeps_a_vm_on_the_hosts_of_its_soft_group() -> None:
+    soft = group("g", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h0 h1")
+    state = snapshot(*map(host, _HOSTS), vm("a", "h0"), soft)
+    assert choose_move(state, [BalanceMove("a", ("h2", "h1"))]) == BalanceMove("a", ("h1",))
+
+
 def _violations(state: Snapshot, name: str, place: str) -> dict[str, int]:
     """Of each soft group of a VM how many pairs should not be as they are, with the VM there."""
     where = {one.id: place if one.id == name else one.host for one in state.vms}
