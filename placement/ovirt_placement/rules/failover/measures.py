@@ -252,7 +252,7 @@ class Measure:
         """
         least_mb = min((block.need.memory for block in blocks), default=0)
         count = bisect_right(self._roomiest, -least_mb, key=lambda host: -self._rooms[host].memory)
-        start = min(count, self._position.get(host, -1) + 1)
+        start = (self._position.get(host, -1) + 1) % max(1, count)
         return self._roomiest[start:count] + self._roomiest[:start]
 
 
