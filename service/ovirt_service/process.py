@@ -34,8 +34,8 @@ _closings: list[Callable[[], object]] = []
 #: What keeps us from writing an answer, and is no fault of ours.
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
 
-#: So many new objects are there before garbage is looked for among them: of a state nearly all stay, and with
-#: the 700 that are usual it is looked for during a fifth of all time.
+#: Garbage is looked for among this many new objects at once: of a state nearly all stay, and with Python's
+#: 700 the search takes a fifth of all time.
 _NEW_OBJECTS = 20_000
 
 
