@@ -13,6 +13,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.orders import order
 from ovirt_enforcer.planners import PlanQuestion, plan_of
 from ovirt_enforcer.service import process
@@ -31,6 +32,7 @@ from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, 
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import IntentState, Store
 from ovirt_placement.store.enforcer.leader import CycleStore
+from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_placement.store.sql.schema import intents
 from ovirt_service.daemon import Progress
 from ovirt_simulator.core.backend import MigrationFault
@@ -142,6 +144,28 @@ def test_what_holds_a_plan_back_is_recorded_with_it(tmp_path: Path, opening: Ope
         played.cycle(daemon, 2)
         (plan,) = opening(HistoryStore).plans(since_seconds=600)
     assert [one.gate for one in plan.held] == ["mode"]
+
+
+def test_a_pause_that_comes_after_the_gates_were_asked_puts_steps_off(
+    tmp_path: Path, opening: Opening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begin, pauses = Executor.begin, opening(PauseStore)
+
+    def begun(executor: Executor, *asked: Any) -> Any:
+        pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="eve", seconds=None)
+        return begin(executor, *asked)
+
+    caplog.set_level(logging.INFO)
+    with violated_pair.bench(tmp_path) as played, played.enforcing() as daemon:
+        with monkeypatch.context() as once:
+            once.setattr(Executor, "begin", begun)
+            played.cycle(daemon, 1)
+        assert played.begun() == []
+        assert "eve paused everything" in caplog.text
+        pauses.resume(ALL_CLUSTERS, set_by="eve")
+        played.cycle(daemon, 2)
+        assert len(played.begun()) == 1
+    assert [one.message for one in caplog.records if one.levelno >= logging.WARNING] == []
 
 
 REFUSES = ReasonKind("refuses", "does not take VM {vm}", veto=True)

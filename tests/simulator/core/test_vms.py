@@ -155,6 +155,23 @@ def test_ending_is_refused_in_other_statuses(status: str, words: str) -> None:
     assert not [job for job in engine.queries.jobs() if job.description.startswith(("Pow", "Shut"))]
 
 
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("down", "VM is not running"),
+        ("suspended", "VM is not running"),
+        ("migrating", "VM v is being migrated"),
+        ("powering_up", "PoweringUp"),
+    ],
+)
+def test_only_what_is_up_is_suspended(status: str, words: str) -> None:
+    place = None if status in ("down", "suspended") else "h"
+    engine = engines.engine(host("h"), vm("v", place, status=status))
+    refusal = engines.refused(engine.vms.suspend, "v")
+    assert refusal.http_status == 409
+    assert words in refusal.detail
+
+
 # -- Highly available VMs of a crashed host restart by their priorities (the engine's HaAutoStartVmsRunner).
 
 
