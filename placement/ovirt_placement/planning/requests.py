@@ -199,6 +199,8 @@ def make_room(snapshot: Snapshot, vm: str, deadline: Deadline = NEVER) -> RoomPl
         plan = Plan(cluster=cluster, strategy=_NAME, proven=False)
         return RoomPlan(vm, None, plan, tuple((one.id, late) for one in hosts))
     problem = pose(snapshot, cluster, options=PlanOptions(repair=frozenset()))
+    if able := _hosts(snapshot, problem, vm, all_filters=True):
+        return RoomPlan(vm, able[0], Plan(cluster=cluster, strategy=_NAME, proven=not problem.guessed))
     search = _RoomSearch(snapshot, problem, vm)
     moves, host, proven = search.run(deadline)
     plan = Plan(cluster=cluster, strategy=_NAME, proven=proven and not problem.guessed)
@@ -317,17 +319,20 @@ class _RoomSearch:
             return None
         # Of peers one at least must come; a group that is together elsewhere comes whole.
         for peers in self._gathering:
-            present = {self._placement.where(vm) for vm in peers}
+            # One that is on its way counts where it will be.
+            places = (self._problem.pending.get(vm) or (self._placement.where(vm),) for vm in peers)
+            present = frozenset[str]().union(*places)
             if host not in present:
                 count = max(count, len(peers) if len(present) == 1 else 1)
         return count
 
 
-def _hosts(snapshot: Snapshot, problem: Problem, vm: str) -> tuple[str, ...]:
-    """By the filters whose answers stay."""
+def _hosts(snapshot: Snapshot, problem: Problem, vm: str, *, all_filters: bool = False) -> tuple[str, ...]:
+    """Those that let it start by the filters whose answers stay, or by all; first who has most room."""
     asked = problem.hosts
     for rule in filters_of(snapshot, problem.cluster):
-        if rule.filter is not None and rule.depends_on.fixed_in(snapshot, problem.cluster) and asked:
+        stays = all_filters or rule.depends_on.fixed_in(snapshot, problem.cluster)
+        if rule.filter is not None and stays and asked:
             request = request_for(snapshot, problem.cluster, (vm,), asked)
             asked = tuple(verdict.host for verdict in rule.filter(snapshot, request) if verdict.accepted)
     return asked

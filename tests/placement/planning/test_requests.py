@@ -12,7 +12,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.requests import Moved, Undoing, make_room, plan_back
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from tests.builders import APART, CLUSTER, TOGETHER, Part, group, host, needed_mb, rule, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, Part, group, host, needed_mb, pending, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import Assignment
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
@@ -98,6 +98,7 @@ def test_two_that_change_places_do_so_through_a_third_host_if_there_is_one() -> 
 
 #: Some times what it takes.
 PATIENCE_SECONDS = 5.0
+ON_ITS_WAY = (host("h1"), vm("a", "h1", status="migrating", migrating_to="h2"), pending("a", "h2"))
 
 
 @pytest.mark.parametrize(
@@ -128,6 +129,16 @@ PATIENCE_SECONDS = 5.0
             ),
             "h1", ["a to h2"], [()],
             id="another member of a rule leaves the only host that fits",
+        ),
+        pytest.param(
+            (*ON_ITS_WAY, host("h2"), vm("new"), group("g", TOGETHER, "a new")),
+            "h2", [], [],
+            id="a peer counts where it will be",
+        ),
+        pytest.param(
+            (*ON_ITS_WAY, host("h2", free_mb=0), vm("b", "h2"), vm("new"), group("g", TOGETHER, "a new")),
+            "h2", ["b to h1"], [()],
+            id="and another makes room there",
         ),
     ],
 )  # fmt: skip
