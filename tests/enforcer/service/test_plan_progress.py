@@ -106,12 +106,16 @@ PLAN = Plan(
 )
 
 
+def end(under_way: UnderWay, place: int, state: IntentState = IntentState.DONE) -> None:
+    ended, about = under_way.plan.steps[place], {"plan": under_way.plan.id, "step": place + 1}
+    under_way.end(intent(state, 0.0, ended.vms[0], None, target=ended.target, **about))
+
+
 def carry_out(under_way: UnderWay, *places: int, state: IntentState = IntentState.DONE) -> None:
     """Let steps begin and end, one after the other."""
     for place in places:
         under_way.begin(place)
-        ended, about = under_way.plan.steps[place], {"plan": under_way.plan.id, "step": place + 1}
-        under_way.end(intent(state, 0.0, ended.vms[0], None, target=ended.target, **about))
+        end(under_way, place, state)
 
 
 def at(**places: str) -> Snapshot:
@@ -126,9 +130,11 @@ def under_way() -> UnderWay:
 
 def test_what_waits_for_nothing_may_begin_and_the_rest_once_that_is_done(under_way: UnderWay) -> None:
     assert list(under_way.ready()) == [0, 2]
-    under_way.begin(2)
+    carry_out(under_way, 2)
     assert list(under_way.ready()) == [0]
-    carry_out(under_way, 0)
+    under_way.begin(0)
+    assert list(under_way.ready()) == []
+    end(under_way, 0)
     assert list(under_way.ready()) == [1]
 
 
