@@ -151,7 +151,7 @@ class Leaving(Constraint, frozen=True, kw_only=True):
 def leaving(snapshot: Snapshot, hosts: Iterable[str]) -> Iterator[Leaving]:
     """One for each VM that runs on any of these hosts: each may leave though another cannot."""
     off = frozenset(hosts)
-    for host in off:
+    for host in sorted(off):
         for vm in snapshot.vms_of_host.get(host, ()):
             yield Leaving(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=off)
 

@@ -5,7 +5,7 @@ from typing import Any
 from ovirt_placement.model import Host
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from ovirt_placement.planning.maintenance.site import MaintenanceOptions
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions, leaving
 from ovirt_placement.planning.plan import Deadline, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.steps import apply
@@ -26,6 +26,13 @@ def like_hosts(count: int, vms: int) -> list[Part]:
 
 def hosts_of(parts: list[Part]) -> list[str]:
     return [part.id for part in parts if isinstance(part, Host)]
+
+
+def test_vms_leave_hosts_in_the_same_order_in_every_process() -> None:
+    """Else the same question has another plan each time."""
+    parts = like_hosts(9, 1)
+    found = leaving(snapshot(*parts), frozenset(hosts_of(parts)))
+    assert [one.vms for one in found] == [(f"h{number}-0",) for number in range(9)]
 
 
 def test_vms_go_once_to_hosts_that_are_done_but_for_those_of_the_first() -> None:
