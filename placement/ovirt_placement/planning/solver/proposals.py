@@ -99,8 +99,8 @@ class Proposals:
 
     def _to_hosts(self, goal: Goal, allowed: Allowed) -> Iterator[Proposal]:
         wrong = self._blocks(vm for vm in goal.vms if not allowed.right(self.assignment.where(vm)))
-        hosts = frozenset(self.assignment.problem.hosts)
-        right = hosts & allowed.hosts if allowed.positive else hosts - allowed.hosts
+        hosts = self.assignment.problem.hosts
+        right = allowed.hosts if allowed.positive else frozenset(hosts) - allowed.hosts
         yield from self._each_to_its_best(wrong or (), right)
 
     def _to_one_place(self, goal: Goal, place_of: Mapping[str, str]) -> Iterator[Proposal]:

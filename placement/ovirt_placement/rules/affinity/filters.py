@@ -275,7 +275,7 @@ def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]
             elif positive:
                 notes.append(Reason(GROUP_WITHOUT_HOSTS, group.id, vm))
     refused = dict(refusals(request.candidate_hosts, restrictions))
-    for host in snapshot.draining_hosts:
+    for host in {*snapshot.draining_hosts}:
         refused[host] = (Reason(HOST_DRAINING, host=host), *refused.get(host, ()))
     noted = tuple(notes)
     return tuple(

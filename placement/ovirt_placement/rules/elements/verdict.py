@@ -59,6 +59,7 @@ def unread(snapshot: Snapshot, *parts: Part) -> tuple[str, ...]:
     return tuple(_UNREAD[part] for part in snapshot.unread if part in (parts or _UNREAD))
 
 
+# Each answer is made of thousands of these. They hold no cycles: garbage is not looked for among them.
 class Reason(Record, frozen=True, gc=False):
     """One thing that speaks about a host; its kind says which fields count and what they mean.
 
