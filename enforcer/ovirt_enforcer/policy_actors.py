@@ -18,7 +18,7 @@ from ovirt_placement.planning.strategies import StrategyName, strategy
 from ovirt_placement.rules.catalogue import RULES, filters_in_force
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, World
 from ovirt_placement.rules.elements.ranks import in_order, order_hosts
-from ovirt_placement.rules.elements.rule import Constraint, Rule
+from ovirt_placement.rules.elements.rule import Constraint, Rule, accepted_hosts
 from ovirt_placement.rules.elements.verdict import BalanceRequest, Request, decimal_number, whole_number
 from ovirt_placement.rules.engine_affinity import gains, tiers
 from ovirt_placement.rules.engine_weights import ENGINES_WEIGHTS
@@ -220,9 +220,8 @@ def best_host(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> str | None:
         return Request((vm.id,), left, parameters=parameters, as_engine=as_engine, explained=False)
 
     for rule in sorted(filters_in_force(cluster), key=lambda rule: not rule.depends_on.fixed):
-        if left and rule.filter is not None and (not rule.ours or _takes_effect(rule, cluster)):
-            verdicts = rule.filter(snapshot, asked(as_engine=rule.ours))
-            left = tuple(verdict.host for verdict in verdicts if verdict.accepted)
+        if not rule.ours or _takes_effect(rule, cluster):
+            left = accepted_hosts(snapshot, (rule,), asked(as_engine=rule.ours))
     if len(left) < 2:
         return left[0] if left else None
     policy, known = cluster.scheduling_policy, bool(cluster.policy) or cluster.scheduling_policy is not None

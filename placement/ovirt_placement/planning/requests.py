@@ -29,7 +29,7 @@ from ovirt_placement.rules.catalogue import constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.resources import required_mb
-from ovirt_placement.rules.elements.rule import AtMost, Constraint, Same
+from ovirt_placement.rules.elements.rule import AtMost, Constraint, Same, accepted_hosts
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
 
 #: The word for it where a plan names its strategy.
@@ -199,7 +199,8 @@ def make_room(snapshot: Snapshot, vm: str, deadline: Deadline = NEVER) -> RoomPl
         plan = Plan(cluster=cluster, strategy=_NAME, proven=False)
         return RoomPlan(vm, None, plan, tuple((one.id, late) for one in hosts))
     problem = pose(snapshot, cluster, options=PlanOptions(repair=frozenset()))
-    if able := _hosts(snapshot, problem, vm, all_filters=True):
+    request = request_for(snapshot, cluster, (vm,), problem.hosts)
+    if able := accepted_hosts(snapshot, filters_of(snapshot, cluster), request):
         return RoomPlan(vm, able[0], Plan(cluster=cluster, strategy=_NAME, proven=not problem.guessed))
     search = _RoomSearch(snapshot, problem, vm)
     moves, host, proven = search.run(deadline)
@@ -228,7 +229,14 @@ class _RoomSearch:
         self._gathering = [running for vms in gathering if (running := problem.where.keys() & vms)]
         #: The migrations that must come first at least, by host that it may start on as far as nothing that
         #: moves decides it; None where it is hopeless.
-        self._at_first = {host: self._distance(host) for host in _hosts(snapshot, problem, vm)}
+        filters = (
+            rule
+            for rule in filters_of(snapshot, problem.cluster)
+            if rule.depends_on.fixed_in(snapshot, problem.cluster)
+        )
+        request = request_for(snapshot, problem.cluster, (vm,), problem.hosts)
+        hosts = accepted_hosts(snapshot, filters, request)
+        self._at_first = {host: self._distance(host) for host in hosts}
         self._small = len(problem.hosts) <= _FEW_HOSTS and len(problem.memory_mb) <= _FEW_VMS
         nearest = self._nearest()
         self.at_least = nearest[0][0] if nearest else 0
@@ -325,17 +333,6 @@ class _RoomSearch:
             if host not in present:
                 count = max(count, len(peers) if len(present) == 1 else 1)
         return count
-
-
-def _hosts(snapshot: Snapshot, problem: Problem, vm: str, *, all_filters: bool = False) -> tuple[str, ...]:
-    """Those that let it start by the filters whose answers stay, or by all; first who has most room."""
-    asked = problem.hosts
-    for rule in filters_of(snapshot, problem.cluster):
-        stays = all_filters or rule.depends_on.fixed_in(snapshot, problem.cluster)
-        if rule.filter is not None and stays and asked:
-            request = request_for(snapshot, problem.cluster, (vm,), asked)
-            asked = tuple(verdict.host for verdict in rule.filter(snapshot, request) if verdict.accepted)
-    return asked
 
 
 def _rivals(hard: Iterable[Constraint], vm: str) -> set[str]:

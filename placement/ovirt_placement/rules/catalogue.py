@@ -19,7 +19,7 @@ from ovirt_placement.rules.affinity.constraints import bindings
 from ovirt_placement.rules.affinity.filters import moves_with_its_peers, peers_of, positive_peers
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import order_hosts
-from ovirt_placement.rules.elements.rule import Allowed, Constraint, Form, Rule, UnitKind
+from ovirt_placement.rules.elements.rule import Allowed, Constraint, Form, Rule, UnitKind, accepted_hosts
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys.capacity import host_places
@@ -317,12 +317,8 @@ def gives_way(snapshot: Snapshot, request: Request) -> bool:
     host = snapshot.host_by_id.get(vm.host or "") if vm is not None else None
     if vm is None or host is None or host.status != "preparing_for_maintenance":
         return False
-    left = request.candidate_hosts
-    for rule in in_force(snapshot.cluster_by_id[vm.cluster], UnitKind.FILTER):
-        if rule.ours and rule.filter is not None and left:
-            verdicts = rule.filter(snapshot, replace(request, candidate_hosts=left))
-            left = tuple(verdict.host for verdict in verdicts if verdict.accepted)
-    return not left
+    filters = in_force(snapshot.cluster_by_id[vm.cluster], UnitKind.FILTER)
+    return not accepted_hosts(snapshot, (rule for rule in filters if rule.ours), request)
 
 
 @dataclass(frozen=True, slots=True)

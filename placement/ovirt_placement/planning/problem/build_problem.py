@@ -16,7 +16,17 @@ from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
 from ovirt_placement.rules.elements.resources import cores_of, physical_mb, physical_room, required_mb
-from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Constraint, Even, Rule, Same, Sum
+from ovirt_placement.rules.elements.rule import (
+    Allowed,
+    AtLeast,
+    AtMost,
+    Constraint,
+    Even,
+    Rule,
+    Same,
+    Sum,
+    accepted_hosts,
+)
 from ovirt_placement.rules.elements.verdict import Reason, Request
 from ovirt_placement.rules.failover.outcomes import Domain
 
@@ -218,23 +228,24 @@ class ProblemTargets(dict[str, frozenset[str]]):
             passed = passed.intersection(listed)
         # No plan reckons with what others free physically.
         too_full = self._rooms[: bisect_left(self._rooms, (physical_mb(known), ""))]
-        return passed.difference((host for _, host in too_full), self._refused.get(vm, ()))
+        closed = {host for _, host in too_full}.union(self._refused.get(vm, ()))
+        # Most VMs lack none, and share one set.
+        return passed if passed.isdisjoint(closed) else passed - closed
 
     def _passed_by(self, rule: Rule, vm: str, hosts: frozenset[str]) -> frozenset[str]:
         """Those of some hosts that a rule lets a VM go to; VMs are alike more often than not."""
-        alike = rule.depends_on.alike if rule in self._fixed else None
-        if rule.filter is None or not hosts:
-            return hosts
-        key = None if alike is None else (rule, alike(self._snapshot, vm), hosts)
-        if key is None or (found := self._passed.get(key)) is None:
-            candidates = tuple(host for host in self._hosts if host in hosts)
-            request = request_for(self._snapshot, self._cluster, (vm,), candidates)
-            found = frozenset(
-                verdict.host for verdict in rule.filter(self._snapshot, request) if verdict.accepted
-            )
-            if key is not None:
-                self._passed[key] = found
-        return found
+        alike = rule.depends_on.alike
+        if rule not in self._fixed or alike is None:
+            return self._asked(rule, vm, hosts)
+        key = (rule, alike(self._snapshot, vm), hosts)
+        if key not in self._passed:
+            self._passed[key] = self._asked(rule, vm, hosts)
+        return self._passed[key]
+
+    def _asked(self, rule: Rule, vm: str, hosts: frozenset[str]) -> frozenset[str]:
+        candidates = tuple(host for host in self._hosts if host in hosts)
+        request = request_for(self._snapshot, self._cluster, (vm,), candidates)
+        return frozenset(accepted_hosts(self._snapshot, (rule,), request))
 
 
 def filters_of(snapshot: Snapshot, cluster: str) -> tuple[Rule, ...]:

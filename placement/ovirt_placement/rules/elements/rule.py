@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from msgspec.structs import replace
+
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import Part
@@ -307,6 +309,16 @@ class Rule:
         if self.kind is UnitKind.WEIGHT:
             return policy.weights.get(self.name, 0) > 0
         return self.name in policy.filters if self.kind is UnitKind.FILTER else policy.balance == self.name
+
+
+def accepted_hosts(snapshot: Snapshot, filters: Iterable[Rule], request: Request) -> tuple[str, ...]:
+    """Candidate hosts that all filters accept, one after the other as the engine asks them."""
+    left = request.candidate_hosts
+    for rule in filters:
+        if left and rule.filter is not None:
+            verdicts = rule.filter(snapshot, replace(request, candidate_hosts=left))
+            left = tuple(verdict.host for verdict in verdicts if verdict.accepted)
+    return left
 
 
 def engines_filter(name: str, judge: Filter, depends_on: Dependence) -> Rule:

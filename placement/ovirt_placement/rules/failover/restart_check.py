@@ -20,7 +20,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of
 from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.elements.placement import World
-from ovirt_placement.rules.elements.rule import Rule, Scope
+from ovirt_placement.rules.elements.rule import Rule, Scope, accepted_hosts
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.failover.measures import bond_of
 from ovirt_placement.rules.placement_rules.in_force import find_ways, restart_orders
@@ -236,13 +236,9 @@ class RestartCheck:
     def accepted(
         self, state: Snapshot, vms: Sequence[str], hosts: Sequence[str], rules: Sequence[Rule] | None = None
     ) -> tuple[str, ...]:
-        """Hosts that all filters accept, one after the other as the engine asks them."""
-        left = tuple(hosts)
-        for rule in self._filters if rules is None else rules:
-            if left and rule.filter is not None:
-                asked = Request(tuple(vms), left, parameters=self._parameters, explained=False)
-                left = tuple(verdict.host for verdict in rule.filter(state, asked) if verdict.accepted)
-        return left
+        """Hosts that all filters accept."""
+        request = Request(tuple(vms), tuple(hosts), parameters=self._parameters, explained=False)
+        return accepted_hosts(state, self._filters if rules is None else rules, request)
 
     def open_to(self, vm: str, hosts: Sequence[str]) -> frozenset[str]:
         """Hosts of the cluster that those filters leave to a VM which say the same wherever others are."""
