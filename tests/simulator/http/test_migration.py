@@ -192,7 +192,7 @@ ROWS = {
     "another command holds the lock": Row("web2", 409, LOCKED, to("host1"), under_way),
     "migrating, and nothing holds the lock": Row("web2", 409, UNDER_WAY, to("host1"), under_way_unlocked),
     "pinned": Row("db1", 409, PINNED),
-    "pinned, whatever force": Row("db1", 409, PINNED, {"force": True}),
+    "pinned, also with force": Row("db1", 409, PINNED, {"force": True}),
     "user-migratable, not forced": Row("manual", 409, NOT_FORCED),
     "not responding": Row("silent", 409, SILENT),
     "host not up": Row("web2", 409, HOST_NOT_UP, to("host3")),

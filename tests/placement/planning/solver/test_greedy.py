@@ -4,6 +4,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.problem.build_problem import pose
 from ovirt_placement.planning.problem.ends import Score, Strategy, StrategyChoice, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
@@ -33,7 +34,7 @@ PATIENCE_SECONDS = 5.0
 
 
 def problem_of(cluster: Snapshot, **options: float) -> Problem:
-    return pose(cluster, cluster.clusters[0].id, options=PlanOptions(repair=ALL.repair, **options))  # type: ignore[arg-type]
+    return pose(cluster, cluster.clusters[0].id, options=replace(ALL, **options))
 
 
 def reached(problem: Problem, choice: StrategyChoice) -> Score:

@@ -57,7 +57,7 @@ ODD = [big(name, "h1", size) for name, size in zip(VMS, (6000, 4000, 4000, 3000,
         pytest.param((*THREE, A, B, group("g", APART, "a b")), True, id="apart on two hosts that are left"),
         pytest.param((*TWO, A, B, group("g", APART, "a b")), False, id="apart on one that is left"),
         pytest.param((host("h1"), vm("a", "h1")), True, id="one host protects nothing"),
-        pytest.param((host("h1"), A), False, id="one host protects nobody"),
+        pytest.param((host("h1"), A), False, id="one host protects none"),
         pytest.param((host("h1", status="maintenance"), A), True, id="what is not up cannot fail"),
         pytest.param(
             (*TWO, host("h3", free_mb=0), A, LEAVING, group("g", APART, "a peer")),

@@ -83,7 +83,7 @@ COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migr
         pytest.param((cluster(ha_failures=2), *TWO, A), False, id="the cluster sets that two may fail"),
         pytest.param((cluster(ha_failures=1), *TWO, A), True, id="the cluster sets that one may fail"),
         pytest.param((host("h1"), vm("a", "h1")), True, id="one host with nothing to protect"),
-        pytest.param((host("h1"), A), False, id="one host protects nobody"),
+        pytest.param((host("h1"), A), False, id="one host protects none"),
     ],
 )
 def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool) -> None:

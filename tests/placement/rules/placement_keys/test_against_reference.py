@@ -107,12 +107,12 @@ def test_the_keys_of_a_host_are_its_own_and_those_that_vms_bring(
     world: Snapshot, chosen: KeySettings
 ) -> None:
     """With their duplicates."""
-    nobody = vm("nobody")
+    other = vm("other")
     for host in world.hosts:
         found = keys_of_host(world, host, chosen)
         for values, expected in (
-            (found.system, reference.system_list(world, host, nobody, chosen)),
-            (found.customer, reference.customer_list(world, host, nobody, chosen)),
+            (found.system, reference.system_list(world, host, other, chosen)),
+            (found.customer, reference.customer_list(world, host, other, chosen)),
         ):
             there = {(name, Fraction(*value)): n for name, some in values.items() for value, n in some}
             assert there == Counter(expected)

@@ -132,7 +132,7 @@ def depending(level: str, resource: str) -> Snapshot:
             replace(keyed(host("h1"), vm("a"), pending("a", "h1")), frozen_keys=(EARLIER,)),
             {"placement_keys": (OF_A,)},
             True,
-            id="keys of one that starts, whatever was recorded",
+            id="keys of one that starts, recorded or not",
         ),
         pytest.param(depending("vdc", "dc1"), {"clusters": (cluster(),)}, False, id="data center"),
         pytest.param(depending("network", "net1"), {"vnic_profiles": ()}, False, id="network"),
