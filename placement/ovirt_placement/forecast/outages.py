@@ -43,7 +43,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Outage:
     """What would happen, and the state at its end."""
 
     #: In the order of the starts.
@@ -57,7 +57,7 @@ class Course:
         return tuple(start for start in self.starts if start.host is None)
 
 
-def course(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> Course:
+def foresee_outage(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> Outage:
     """Hosts fail and their highly available VMs start again; then VMs that are down start one by one."""
     lost = [vm for host in down for vm in snapshot.vms_of_host.get(host, ())]
     state = World(snapshot).failed(frozenset(down)).snapshot
@@ -67,7 +67,7 @@ def course(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> 
         found, state = _restarted(snapshot, state, cluster, failing)
         starts += found
     found, state = start_in_turn(state, dict.fromkeys(starting))
-    return Course((*starts, *found), tuple(vm.id for vm in lost if not vm.ha), state)
+    return Outage((*starts, *found), tuple(vm.id for vm in lost if not vm.ha), state)
 
 
 def _restarted(

@@ -245,7 +245,7 @@ class _RoomSearch:
         """Moves, where the VM could start after them, and whether no fewer let it start (or none at all)."""
         problem, placement = self._problem, self._placement
         search: BestFirst[Places, Move] = BestFirst(frozenset(), (self.at_least,))
-        while search.seen < _MOST and not deadline.over and (state := search.take_next()) is not None:
+        while search.seen < _MOST and not deadline.over and (state := search.pop_next()) is not None:
             estimate = search.rank[0]
             put_at(placement, state)
             nearest = self._nearest()

@@ -125,7 +125,7 @@ class Faults:
         """Forget all faults that have not come yet."""
         self._waiting.clear()
 
-    def take(self, kind: type[Fault], identity: str) -> Fault:
+    def pop_fault(self, kind: type[Fault], identity: str) -> Fault:
         """Give what a migration of this VM, or an upgrade of this host, meets; harmless if none waits."""
         for index, (wanted, fault) in enumerate(self._waiting):
             if wanted in (None, identity) and isinstance(fault, kind):

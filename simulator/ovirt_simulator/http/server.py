@@ -270,7 +270,7 @@ class Application:
         if request.path.startswith(f"{CONTROL}/"):
             return self._guarded(request)
         disturbances = self._control.disturbances
-        disturbance = disturbances.take_disturbance(request.method, request.full_path.rstrip("?"))
+        disturbance = disturbances.pop_disturbance(request.method, request.full_path.rstrip("?"))
         if disturbance is None:
             return self._guarded(request)
         disturbances.delay(disturbance)

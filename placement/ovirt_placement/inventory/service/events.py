@@ -58,7 +58,7 @@ class Feed:
         """Events that a page need not hold, wherever they are asked for: they were given out."""
         return self._seen.keys() - {self._anchor}
 
-    def take_page(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
+    def read_page(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
         """Return the events of a page that are new, lowest id first.
 
         Raises `FeedInterrupted` if the page does not follow on what is known.

@@ -210,7 +210,7 @@ class Follower:
         if (feed := self._feed) is not None:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
             try:
-                return feed.take_page(page, began)
+                return feed.read_page(page, began)
             except FeedInterrupted as interrupted:
                 _log.info("reads everything again: %s", interrupted)
         self._history = read_events(self._connection, at_most=PAGE)
@@ -266,7 +266,7 @@ class Follower:
             complete = demands.details in reading.details.read
         elif reading.searches is not None:
             complete = demands.searches <= {(one.of, one.text) for one in reading.searches}
-        self._larger[reading.scope].take(reading.began, now, complete=complete)
+        self._larger[reading.scope].note_answer(reading.began, now, complete=complete)
         if reading.whole is not None:
             for event in self._history:
                 self._view.report(event, now)
@@ -324,7 +324,7 @@ class Follower:
         """Wait for the answers; raise what went wrong, once all of them have been taken in."""
         self._dialogues.wait()
         errors: list[Exception] = []
-        for asked, outcome in self._dialogues.take_ended():
+        for asked, outcome in self._dialogues.pop_all_ended():
             self._note_time(asked, late=outcome.late)
             if outcome.late and isinstance(outcome.error, UserError):
                 _log.info("%s: asks again: %s", asked, outcome.error)
