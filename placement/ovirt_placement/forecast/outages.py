@@ -164,7 +164,7 @@ class ForeseenFailures(Record, frozen=True, omit_defaults=False):
     """How many hosts may fail at once, whichever they are."""
 
     count: int
-    #: Whether one more may surely not; else nobody looked, or it is not known.
+    #: Whether one more may surely not; else it was not tried, or is not known.
     exact: bool
 
 

@@ -35,7 +35,7 @@ _said = Said()
 
 
 class NoService(Exception):
-    """Nobody answers here; a socket that nobody answers was left by a process that died."""
+    """No service answers here; a socket without an answer was left by a process that died."""
 
 
 class NotAllowed(NoService):

@@ -102,7 +102,7 @@ class UpgradeFault(msgspec.Struct, frozen=True, kw_only=True):
 
     #: The installation fails; the host stays, and its status is install_failed.
     fail: bool = False
-    #: The host does not come back from its restart until somebody lets it recover.
+    #: The host does not come back from its restart until a test lets it recover.
     stay_away: bool = False
 
 

@@ -82,7 +82,7 @@ class Feed:
 #: The engine has started: whatever happened while it was down was not logged. Of its own accord it writes the
 #: second, where it enforces affinity groups; only ovirt-engine-notifier writes the first.
 ENGINE_STARTED = frozenset({EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_START})
-#: These report what somebody found or failed to do, and change nothing: among them all external events.
+#: These report what was found, or could not be done, and change nothing: among them all external events.
 _WITHOUT_EFFECT = frozenset(
     code
     for code in EventCode
@@ -220,7 +220,7 @@ def reported_start(event: EngineEvent, began: float, heard: Heard) -> None:
 
 #: It died, or its host did and was fenced.
 _CRASHED = frozenset({EventCode.VM_DOWN_ERROR, EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE})
-#: It runs again, or went down because somebody wanted it.
+#: It runs again, or went down as a user wanted.
 _OVER = VM_STARTED | {EventCode.VM_DOWN}
 
 
@@ -305,7 +305,7 @@ def destination(description: str, vm_name: str, hosts: Mapping[str, str]) -> str
     """Find the target in the text of event 62 or 67; None unless it can mean but one host.
 
     The text is "... (VM: v, Source: h1, Destination: h2, User: u)": names are taken as a whole, so that one
-    with a comma, or with the text's own words in it, misleads nobody.
+    with a comma, or with the text's own words in it, misleads no reader.
     """
     _, found, rest = description.partition(f"(VM: {vm_name}, Source: ")
     if not found:

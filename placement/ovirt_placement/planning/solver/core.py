@@ -14,7 +14,7 @@ _MOST_VMS = 60
 _MOST_PLACES = 20_000
 #: Of these one question looks at as many in a second, at the least.
 _PLACES_A_SECOND = 5_000
-#: Elements that it is tried to do without: of a set of more, nobody reads which are not needed.
+#: Elements that it is tried to do without: of a larger set no reader cares which are not needed.
 _MOST_LEFT_OUT = 50
 #: Units of work, not seconds, that one question may take.
 _WORK = 2.0

@@ -263,7 +263,7 @@ def can_all_differ(choices: Sequence[AbstractSet[str]]) -> bool:
 def most_served(choices: Sequence[AbstractSet[str]]) -> int:
     """From how many of the choices one can be taken so that no two are the same."""
     holders: dict[str, frozenset[str]] = {}
-    #: Who looked for a free place from here found none, and nobody else will.
+    #: From these no free place is found.
     closed: set[str] = set()
     for own in sorted(map(frozenset, choices), key=len):
         _serve(own, holders, closed)

@@ -253,7 +253,7 @@ class Cpus:
         return cls(threads, [[threads] * per_socket for _ in range(host.sockets)])
 
     def dedicated_cpus(self, *, threads: bool) -> int:
-        """How many CPUs are somebody's own: threads, or cores that have none to share any more."""
+        """How many CPUs are dedicated to VMs: threads, or cores that have none to share any more."""
         if threads:
             return sum(self.threads - free for socket in self.sockets for free in socket)
         return sum(free == 0 for socket in self.sockets for free in socket)

@@ -118,7 +118,7 @@ def is_in_force(found: Resolved) -> bool:
 
 
 def not_known_yet(snapshot: Snapshot, cluster: str) -> list[str]:
-    """Rules of a cluster of which nobody knows yet who they are about, each with the reason."""
+    """Rules of a cluster of which it is not known yet what they are about, each with the reason."""
     return [
         f"placement rule {found.rule.name}: {found.unknown[0]}"
         for found in resolved_rules(snapshot)

@@ -81,7 +81,7 @@ class Restarts(Commands):
         return vm.ha_priority
 
     def _is_finished(self, entry: _Entry, vm: Vm) -> bool:
-        """Whether nobody waits for it any more: it is up, or it is somebody else's to start."""
+        """Whether it need not be started any more: it is up, or a user starts it."""
         return not vm.ha or vm.status not in (_COMING_UP if entry.starting else {"down"})
 
     def _waits(self, entry: _Entry, vm: Vm, needed: int) -> bool:
