@@ -20,7 +20,7 @@ from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model.names import counted, group_names, vm_name
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.requests import HOMEWARD
+from ovirt_placement.planning.requests import Home
 from ovirt_placement.planning.steps import misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import World
@@ -195,7 +195,7 @@ class ClusterWork:
             if reading.moves_in(self._cluster):
                 return True  # all will be well once what moves has arrived: it is said then
             # Without what a maintenance run asks for besides the rules.
-            rules = (one for one in plan.remaining if one.family not in (Leaving.family, HOMEWARD))
+            rules = (one for one in plan.remaining if one.family not in (Leaving.family, Home.family))
             if misfit(reading.projection.snapshot, replace(plan, remaining=tuple(rules))) is not None:
                 self._wanted = True  # what was on its way then has not arrived
                 return True

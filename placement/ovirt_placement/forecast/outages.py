@@ -16,9 +16,9 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.site import Leaving, leaving
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.problem.build_problem import PlanOptions, asking
 from ovirt_placement.planning.steps import end_of
-from ovirt_placement.rules.catalogue import find_violations, order
+from ovirt_placement.rules.catalogue import order
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.rule import Rule
@@ -227,12 +227,8 @@ def evacuate(
 
 def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline: Deadline) -> Evacuation:
     to_leave = tuple(leaving(state, hosts))
-    options = PlanOptions(
-        repair=frozenset({Repair.HARD}),
-        spared=frozenset(group for one in find_violations(state, cluster) for group in one.constraint.groups),
-        closed=frozenset(hosts),
-        constraints=tuple(one for one in to_leave if not moved_by_engine(state.vm_by_id[one.vms[0]])),
-    )
+    asked = (one for one in to_leave if not moved_by_engine(state.vm_by_id[one.vms[0]]))
+    options = asking(state, cluster, asked, hosts)
     plan = repeated_plan(state, cluster, options, deadline)
     free_mb = {
         host.id: host.free_mb

@@ -107,8 +107,9 @@ class StepPurpose(StrEnum):
 
     #: It makes room for steps after it.
     ROOM = "room"
-    #: It brings a VM back to where the plan began, or, in a plan that undoes another, where that one began.
+    #: It brings a VM back to where the plan began; or where another one began, which is undone.
     BACK = "back"
+    HOME = "home"
     #: It brings a VM that stepped aside on to where it may stay.
     ON = "on"
     #: It takes a VM to a host that its placement keys accept.

@@ -85,6 +85,7 @@ _OF_ONE_VM: Final[Mapping[ObstacleKind, str]] = {
     _KIND.REFUSED: "{why}",
     _KIND.ELSEWHERE: "it was moved meanwhile: it is {there}",
     _KIND.NO_SEQUENCE: "no legal way leads there",
+    _KIND.NOT_FOUND: "no legal way that leads there was found; not all could be tried",
 }
 #: What is said where there is neither a reason nor words of another.
 _NO_REASON: Final = {_KIND.STAYS: "no host lets it in", _KIND.REFUSED: "the rules refuse it"}
@@ -122,10 +123,14 @@ def obstacle_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
     return _text(_SENTENCES[obstacle.kind], obstacle, snapshot)
 
 
-def kept_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
-    """Why a VM stays where it is, of which the name was said before."""
-    template = _OF_ONE_VM.get(obstacle.kind, _SENTENCES[obstacle.kind])
-    return _text(template, obstacle, snapshot)
+def kept_reasons(vm: str, obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[str, ...]:
+    """Why a VM stays where it is, of which the name was said before; each reason once."""
+    templates = {
+        one: (_OF_ONE_VM if one.vms in ((), (vm,)) else _SENTENCES).get(one.kind) or _SENTENCES[one.kind]
+        for one in obstacles
+    }
+    found = (_text(template, one, snapshot) for one, template in templates.items())
+    return tuple(dict.fromkeys(found))
 
 
 def misfit_text(misfit: Misfit, snapshot: Snapshot) -> str:
@@ -190,6 +195,7 @@ def _and(names: Collection[str]) -> str:
 _PURPOSES: Final = {
     StepPurpose.ROOM: "makes room for the next steps",
     StepPurpose.BACK: "goes back to where it was",
+    StepPurpose.HOME: "goes back to where it was",
     StepPurpose.ON: "moves on from its temporary host",
     StepPurpose.KEYS: "to a host that its placement keys accept",
     StepPurpose.MAINTENANCE: "off a host that is to be empty",
