@@ -108,11 +108,11 @@ SUBJECTS: Mapping[int, SubjectKind] = {
 TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
 #: A host has other tags: nothing but a reading of the tags of hosts shows which.
 HOST_TAGS_CHANGED = {EventCode.USER_ATTACH_TAG_TO_VDS, EventCode.USER_DETACH_VDS_FROM_TAG}
-#: The host is lost, or back, or left: what ran there, or was on its way to it, changes with it. The engine
-#: cancels migrations to a host that is deactivated, and logs nothing of that.
+#: The dialogs that edit a VM or a host also put it into affinity groups and labels, which these alone report.
+#: Source: the engine's UpdateVmCommand and UpdateVdsCommand.
+MEMBERSHIPS_CHANGED = {EventCode.USER_UPDATE_VM, EventCode.USER_UPDATE_VDS}
+#: The host is lost, or back: what ran there changes with it.
 WITH_ITS_VMS = {
-    EventCode.USER_VDS_MAINTENANCE,
-    EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON,
     EventCode.VDS_FAILURE,
     EventCode.VDS_DETECTED,
     EventCode.VDS_RECOVER,
