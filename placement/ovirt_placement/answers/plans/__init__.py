@@ -63,6 +63,7 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
     _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
     _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",
+    _KIND.OUTWEIGHED: "repairing it takes headroom, or violates what counts no less, if it can be repaired",
     _KIND.ABOVE: "it remains above its limit of {available} by {needed}{before}{of_sums}",
     _KIND.NEARER: "{still} must still move for it{before}{of_places}",
     _KIND.REFUSED: "{vms} to {hosts}: {why}",

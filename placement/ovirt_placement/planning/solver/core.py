@@ -50,19 +50,24 @@ def elements(problem: Problem, goal: Goal, vms: tuple[str, ...]) -> Iterator[Ele
     seen = {goal.number}
     for vm in vms:
         for other in problem.goals_of.get(vm, ()):
-            if other.hard and other.number not in seen and other.form is not None:
+            if _outranks(other, goal) and other.number not in seen and other.form is not None:
                 seen.add(other.number)
                 yield Element(ObstacleKind.RULE, other.constraint.groups, other)
 
 
+def _outranks(other: Goal, goal: Goal) -> bool:
+    """Whether no goal is repaired at the expense of another: it is hard, or satisfied and counts no less."""
+    return other.hard or (other.satisfied and other.level <= goal.level)
+
+
 def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:
-    """The members of a goal and those that hard rules tie to them, at most this many."""
+    """The members of a goal and those that rules tie to them which matter as much, at most this many."""
     found: Mapping[str, None] = dict.fromkeys(goal.vms)
     waiting = list(found)
     known = dict(found)
     while waiting and len(known) < most:
         for other in problem.goals_of.get(waiting.pop(0), ()):
-            fresh = [vm for vm in other.vms if vm not in known] if other.hard else []
+            fresh = [vm for vm in other.vms if vm not in known] if _outranks(other, goal) else []
             known.update(dict.fromkeys(fresh))
             waiting.extend(fresh)
     return tuple(known)
