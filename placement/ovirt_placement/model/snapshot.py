@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import chain
 from typing import Final, Literal, TypeVar
 
 import msgspec
@@ -169,9 +170,7 @@ class Snapshot(
 
 
 def _flattened(direct: tuple[str, ...], labelled: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    if not labelled:
-        return direct
-    return tuple(dict.fromkeys([*direct, *(member for members in labelled for member in members)]))
+    return tuple(dict.fromkeys(chain(direct, *labelled)))
 
 
 #: Of an engine of which nothing is known.

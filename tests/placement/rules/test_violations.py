@@ -34,6 +34,17 @@ def violated(state: Snapshot) -> list[tuple[str, ...]]:
     return [violation.groups for violation in find_violations(state, CLUSTER)]
 
 
+def test_a_vm_that_a_group_names_twice_is_one_member() -> None:
+    apart = group("g", APART, "a b a", hosts_rule=TOGETHER, hosts="h1 h1 h3")
+    state = snapshot(*THREE_HOSTS, vm("a", "h1"), vm("b", "h2"), apart)
+    (found,) = find_violations(state, CLUSTER)
+    assert (found.constraint.asks, found.offenders, len(found.locations)) == ("on its hosts", ("b",), 2)
+    old = snapshot(
+        cluster(compatibility="4.3"), *THREE_HOSTS, vm("a", "h1"), label("l", "a a", "h2", implicit=True)
+    )
+    assert [one.offenders for one in find_violations(old, CLUSTER)] == [("a",)]
+
+
 def test_split_positive_group_names_who_is_where_and_the_minority() -> None:
     state = snapshot(
         *THREE_HOSTS,

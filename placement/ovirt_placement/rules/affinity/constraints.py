@@ -39,7 +39,7 @@ class Together(Constraint, frozen=True, kw_only=True):
         return off_gathering(dict(self.running(placement)))
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
-        """Where no other member runs, or to a host that another member is on or on its way to (F2, F3)."""
+        """Where nobody else runs, or to a host that another member is on or on its way to (F2, F3)."""
         peers = {there for peer in self.vms if peer != vm for there in placement.destinations(peer)}
         return not peers or host in peers
 
@@ -203,7 +203,7 @@ def _group_of(label: AffinityLabel, cluster: Cluster, snapshot: Snapshot) -> Aff
         priority=1.0,
         vms_rule=AffinityRule(enabled=False, positive=False, enforcing=False),
         hosts_rule=AffinityRule(enabled=True, positive=True, enforcing=True),
-        vms=tuple(vm for vm in label.vms if vm in vms and vms[vm].cluster == cluster.id),
+        vms=tuple(vm for vm in dict.fromkeys(label.vms) if vm in vms and vms[vm].cluster == cluster.id),
         hosts=label.hosts,
         vm_labels=(),
         host_labels=(),
