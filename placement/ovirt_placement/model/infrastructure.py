@@ -211,8 +211,15 @@ class Vm(Struct, frozen=True):
         return frozenset(self.pinned_hosts) if self.pinned_hosts and not self.migratable else None
 
 
+#: More than this no machine has, and nobody asks for: sums of it must fit into a solver's numbers.
+LARGEST: Final = 10**12
 #: The engine keeps a priority as a whole number of these. Source: AffinityGroup.PRIORITY_PRECISION.
 STEPS_PER_UNIT: Final = 10**7
+
+
+def is_priority(number: float) -> bool:
+    """Whether its steps fit into the engine's number; those of what is no number do not."""
+    return abs(number) * STEPS_PER_UNIT < 2**63
 
 
 def fixed_point(priority: float) -> int:

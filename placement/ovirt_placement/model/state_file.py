@@ -7,12 +7,14 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ovirt_placement.model import Cluster, Snapshot, Vm
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.infrastructure import (
     HOST_STATUSES,
+    LARGEST,
     RESTING_STATUSES,
     RUNNING_STATUSES,
     VM_STATUSES,
+    is_priority,
 )
 from ovirt_placement.model.record import CLASSES, CLUSTER, NODE, SERVER, check_level
 from ovirt_service import files
@@ -85,6 +87,8 @@ _LEAST: Mapping[str, Mapping[str, int]] = {
     },
     "pending": {"memory_mb": 0},
 }
+#: A compatibility version.
+_VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 _PERCENTS = {"hosts": ("cpu_percent",), "vms": ("usage_mem_percent", "usage_cpu_percent")}
 
 
@@ -102,12 +106,12 @@ def check(snapshot: Snapshot) -> None:
     for path, vm in _listed("vms", snapshot.vms):
         _check_vm(path, vm, known)
     for path, host in _listed("hosts", snapshot.hosts):
-        _check_status(path, host.status, HOST_STATUSES)
-        for size, count in host.free_huge_pages.items():
-            _check_at_least(f"{path}.free_huge_pages", size, 1)
-            _check_at_least(f"{path}.free_huge_pages.{size}", count, 0)
+        _check_host(path, host)
     for path, cluster in _listed("clusters", snapshot.clusters):
-        _check_factors(path, cluster)
+        _check_cluster(path, cluster)
+    for path, group in _listed("affinity_groups", snapshot.affinity_groups):
+        if not is_priority(group.priority):
+            _refuse(f"{path}.priority", f"{group.priority:g} is too large")
     for path, draining in _listed("draining_hosts", snapshot.draining_hosts):
         _check_reference(path, "hosts", draining, known)
     _check_keys(snapshot)
@@ -136,7 +140,16 @@ def _check_fields(name: str, path: str, record: Any, known: Mapping[str, Collect
             _refuse(f"{path}.{field}", f"{number:g} is not between 0 and 100")
 
 
-def _check_factors(path: str, cluster: Cluster) -> None:
+def _check_host(path: str, host: Host) -> None:
+    _check_status(path, host.status, HOST_STATUSES)
+    for size, count in host.free_huge_pages.items():
+        _check_at_least(f"{path}.free_huge_pages", size, 1)
+        _check_at_least(f"{path}.free_huge_pages.{size}", count, 0)
+
+
+def _check_cluster(path: str, cluster: Cluster) -> None:
+    if not _VERSION.fullmatch(cluster.compatibility):
+        _refuse(f"{path}.compatibility", f'"{cluster.compatibility}" is no version, such as 4.7')
     weights = {} if cluster.scheduling_policy is None else cluster.scheduling_policy.weights
     for where, factors in (("policy", cluster.policy), ("scheduling_policy.weights", weights)):
         for unit, factor in factors.items():
@@ -169,8 +182,8 @@ def _check_status(path: str, status: str, known: Collection[str]) -> None:
 
 
 def _check_at_least(path: str, number: float | None, least: int) -> None:
-    if number is not None and number < least:
-        _refuse(path, f"{number} is less than {least}")
+    if number is not None and not least <= number <= LARGEST:
+        _refuse(path, f"{number} is less than {least}" if number < least else f"more than {LARGEST}")
 
 
 def _refuse(path: str, text: str) -> NoReturn:

@@ -1,7 +1,6 @@
 """Reads and writes files of administrators, as YAML or JSON: affinity groups, placement rules, and keys."""
 
 import contextlib
-import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -13,7 +12,7 @@ import yaml
 from msgspec.structs import replace
 
 from ovirt_placement.model import PlacementKey, PlacementRule, Snapshot, Struct
-from ovirt_placement.model.infrastructure import STEPS_PER_UNIT, fixed_point
+from ovirt_placement.model.infrastructure import STEPS_PER_UNIT, fixed_point, is_priority
 from ovirt_placement.model.names import find_resource, resource_word
 from ovirt_placement.model.record import CLASSES, CLUSTER, NODE, SYSTEM, check_level, check_text
 from ovirt_service import files
@@ -130,8 +129,6 @@ class RuleFile(Formatted, frozen=True):
     rules: tuple[PlacementRule, ...] = ()
 
 
-#: Fewer steps of a priority than this fit into the engine's number.
-_MOST_STEPS = 2**63
 #: What no XML document can hold, not even escaped.
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -150,7 +147,7 @@ def stored_priority(priority: float) -> float:
 
 def _rounded(priority: float) -> float:
     """Raises `UserError` as `stored_priority`."""
-    if not math.isfinite(priority) or abs(priority * STEPS_PER_UNIT) >= _MOST_STEPS:
+    if not is_priority(priority):
         raise UserError("a priority is a number, such as 1 or 2.5")
     return fixed_point(priority) / STEPS_PER_UNIT
 

@@ -136,6 +136,9 @@ def changed(path: str, value: Any) -> State:
         ("vms[0]", {"status": "up", "host": None}, '.host: a VM with the status "up" is on a host; name it'),
         ("vms[0]", {"status": "down"}, '.host: a VM with the status "down" is on no host; write null'),
         ("clusters[0].policy.vm_affinity_weight", -1, ": -1 is less than 0"),
+        ("clusters[0].compatibility", "4.x", ': "4.x" is no version, such as 4.7'),
+        ("hosts[0].memory_mb", 10**20, ": more than 1000000000000"),
+        ("affinity_groups[0].priority", -1e300, ": -1e+300 is too large"),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_place(path: str, value: Any, complaint: str) -> None:

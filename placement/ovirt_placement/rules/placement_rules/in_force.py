@@ -12,6 +12,7 @@ from pathlib import Path
 
 from ovirt_placement.lookups import Earlier, continued, once_whatever_is_pending
 from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.model.infrastructure import LARGEST, is_priority
 from ovirt_placement.model.record import SEARCH, Record
 from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.placement_rules.domains import MINIMUM_DOMAINS, SAME_DOMAIN, SPREAD
@@ -90,11 +91,11 @@ def mistakes(rule: PlacementRule) -> Iterator[str]:
         yield f"a rule of the kind {kind.name} needs domains or domain_tags"
     if not kind.weaker and not (rule.enforcing and rule.continuous):
         yield f"a rule of the kind {kind.name} is neither soft nor satisfied in the end only"
-    yield from _search_mistakes(rule)
-    yield from _number_mistakes(rule)
+    yield from _wrong_searches(rule)
+    yield from _wrong_numbers(rule)
 
 
-def _search_mistakes(rule: PlacementRule) -> Iterator[str]:
+def _wrong_searches(rule: PlacementRule) -> Iterator[str]:
     for _, text in rule.searches:
         if not text.strip():
             yield f"{SEARCH} needs what to search for"
@@ -102,11 +103,13 @@ def _search_mistakes(rule: PlacementRule) -> Iterator[str]:
             yield f"{SEARCH}{text}: a search for members takes neither sortby nor page"
 
 
-def _number_mistakes(rule: PlacementRule) -> Iterator[str]:
+def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
     for field in ("most", "least", "max_skew", "min_domains"):
         number, lowest = getattr(rule, field), int(rule.kind != CAPACITY.name)
-        if number is not None and number < lowest:
-            yield f"{field}: {number} is less than {lowest}"
+        if number is not None and not lowest <= number <= LARGEST:
+            yield f"{field}: {number} is {f'less than {lowest}' if number < lowest else 'too large'}"
+    if not is_priority(rule.priority):
+        yield f"priority: {rule.priority:g} is too large, or no number"
     if rule.counted not in COUNTED:
         yield f"counted: {rule.counted} is not one of {', '.join(COUNTED)}"
 
@@ -118,7 +121,7 @@ def is_in_force(found: Resolved) -> bool:
 
 
 def not_known_yet(snapshot: Snapshot, cluster: str) -> list[str]:
-    """Rules of a cluster of which it is not known yet what they are about, each with the reason."""
+    """Rules of a cluster of which nobody knows yet who they are about, each with the reason."""
     return [
         f"placement rule {found.rule.name}: {found.unknown[0]}"
         for found in resolved_rules(snapshot)
@@ -132,7 +135,7 @@ def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
     return KINDS[found.rule.kind].make(snapshot, found, _standing(snapshot).concerned[number])
 
 
-def find_paths(node: str, follows: Mapping[str, Collection[str]]) -> Mapping[str, str]:
+def find_ways(node: str, follows: Mapping[str, Collection[str]]) -> Mapping[str, str]:
     """All that a node leads to, perhaps itself, each with the last node of a shortest way to it."""
     before: dict[str, str] = {}
     ends = [node]
@@ -199,7 +202,7 @@ def restart_orders(snapshot: Snapshot) -> Orders:
 
 def _orders(rules: list[Resolved]) -> Orders:
     graph = _graph(rules)
-    ways = {found.rule.id: find_paths(found.rule.id, graph) for found in rules}
+    ways = {found.rule.id: find_ways(found.rule.id, graph) for found in rules}
     after: defaultdict[str, list[After]] = defaultdict(list)
     for found in rules:
         others = frozenset(found.other_vms)

@@ -84,6 +84,11 @@ def test_a_rule_whose_search_the_engine_cannot_parse_is_not_in_force(live: LiveE
         (("tag:nothing", "--most", "1"), "placement rule few: tag:nothing names no VM; --force"),
         (("web1",), "placement rule few: a rule of the kind at_most_per_host needs most"),
         (("web1", "--most", "0"), "placement rule few: most: 0 is less than 1"),
+        (("web1", "--most", "9" * 20), f"placement rule few: most: {'9' * 20} is too large"),
+        (
+            ("web1", "--most", "1", "--soft", "--priority", "nan"),
+            "few: priority: nan is too large, or no number",
+        ),
         (("search:name~web", "--most", "1"), "few: search:name~web: the engine cannot parse it: it finds"),
         (
             ("search:name=nobody", "--most", "1"),
