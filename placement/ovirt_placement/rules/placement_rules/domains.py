@@ -1,7 +1,8 @@
 """Failure domains: how many members are in which, and the kinds of rules that ask for several, or for one."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 from ovirt_placement.model import Snapshot
@@ -12,7 +13,7 @@ from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.rule import AtLeast, Even, OnePlace, off_gathering
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
-    NO_VMS,
+    NOBODY,
     Against,
     Judge,
     PlacementConstraint,
@@ -44,7 +45,7 @@ class InDomains(PlacementConstraint, frozen=True, kw_only=True):
         """Where members are drawn together, company is no harm."""
         if self.positive:
             return super().company(vm, placement)
-        others = count_others(self.vms, vm, placement, self.domain_of, NO_VMS)
+        others = count_others(self.vms, vm, placement, self.domain_of, NOBODY)
         return lambda host: others.at_most[self.domain_of.get(host, "")]
 
 
@@ -55,9 +56,7 @@ class Counts(NamedTuple):
     surely: Counter[str]
     #: Those that hold a host there, too: a migrating VM counts at both ends.
     at_most: Counter[str]
-    #: How many are on any host.
-    running: int
-    #: How many are in a place that is not known.
+    #: How many are somewhere, and nobody knows where.
     unknown: int
 
 
@@ -71,20 +70,18 @@ def count_others(
     """Count members by domain; hosts in no domain count for nothing."""
     surely: Counter[str] = Counter()
     at_most: Counter[str] = Counter()
-    running = unknown = 0
+    unknown = 0
     for peer in vms:
         if peer == vm:
             continue
         if peer in unconfirmed:
             unknown += 1
             continue
-        hosts = placement.occupied(peer)
-        domains = {domain_of.get(host) for host in hosts}
-        running += bool(hosts)
+        domains = {domain_of.get(host) for host in placement.occupied(peer)}
         at_most.update(domain for domain in domains if domain is not None)
         if len(domains) == 1 and (only := next(iter(domains))) is not None:
             surely[only] += 1
-    return Counts(surely, at_most, running, unknown)
+    return Counts(surely, at_most, unknown)
 
 
 def eligible_domains(snapshot: Snapshot, found: Resolved) -> frozenset[str]:
@@ -154,7 +151,7 @@ class Spread(InDomains, frozen=True, kw_only=True):
             for level in levels
         )
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains that would have too many, and against leaving one that would have too few."""
         others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
         home = self.home(vm, placement)
@@ -180,7 +177,7 @@ class Spread(InDomains, frozen=True, kw_only=True):
         return highest - self._lowest(others, domain)
 
     def _lowest(self, others: Counts, domain: str | None) -> int:
-        """How many the emptiest domain has, at the best for those whose place is not known."""
+        """How many the emptiest domain has, at the best for those of whom nobody knows where they are."""
         counts = others.surely.copy()
         if domain is not None:
             counts[domain] += 1
@@ -260,21 +257,35 @@ class MinimumDomains(InDomains, frozen=True, kw_only=True):
         domains = {self.domain_of[host] for host in hosts if host in self.domain_of}
         return max(0, min(self.least, len(hosts)) - len(domains))
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains that others are in already, as long as there are too few."""
-        others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
-        home = self.home(vm, placement)
-        needed = min(self.least, others.running + others.unknown + 1)
+        peers = [peer for peer in self.vms if peer != vm and peer not in unconfirmed]
+        held = [{self.domain_of.get(host) for host in placement.occupied(peer)} for peer in peers]
+        running = [domains for domains in held if domains]
+        unknown = len(unconfirmed.intersection(self.vms) - {vm})
+        home, taken = self.home(vm, placement), set[str | None]().union(*running)
+        needed = min(self.least, len(running) + unknown + 1)
 
-        def against(host: str) -> Against | None:
-            domain = self.domain_of.get(host)
-            if domain is not None and (domain == home or domain not in others.surely):
+        @cache
+        def against_domain(domain: str | None) -> Against | None:
+            if domain is not None and (domain == home or domain not in taken):
                 return None
-            if len(others.surely) + others.unknown >= needed:
+            if _surely_different([*running, {domain}]) + unknown >= needed:
                 return None
             return Against(TOO_FEW_DOMAINS, self.least, self.peers_in(domain, vm, placement))
 
-        return against
+        return lambda host: against_domain(self.domain_of.get(host))
+
+
+def _surely_different(held: Iterable[Set[str | None]]) -> int:
+    """In how many domains VMs are at the least, each in one of those that it holds; in none, in vain."""
+    counted: set[str | None] = {None}
+    found = 0
+    for domains in sorted(held, key=len):
+        if counted.isdisjoint(domains):
+            counted |= domains
+            found += 1
+    return found
 
 
 def _too_few_for_least(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
@@ -316,7 +327,7 @@ class SameDomain(InDomains, frozen=True, kw_only=True):
         """Members off the domain that most share."""
         return off_gathering({vm: self.domain_of.get(host) for vm, host in self.running(placement)})
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
         """Against domains without another member, where one is in any; within its own a member may move."""
         others = {
             self.domain_of[host]: peer

@@ -141,6 +141,17 @@ def test_who_is_drawn_together_may_leave_a_domain_together() -> None:
     check_together(snapshot(host("h1"), host("h2"), vm("a"), vm("b", "h2"), one), "a", "b")
 
 
+@pytest.mark.parametrize(("least", "accepting"), [(2, ["h3"]), (1, ["h1", "h2", "h3", "h4"])])
+def test_a_vm_that_migrates_is_in_one_of_two_domains_and_either_is_taken(
+    least: int, accepting: list[str]
+) -> None:
+    domains = tuple(RuleDomain(name=f"r{at}", hosts=(f"h{at}",)) for at in (1, 2, 3))
+    one = rule("r0", "minimum_domains", "a b", least=least, domains=domains)
+    migrating = vm("a", "h1", status="migrating", migrating_to="h2")
+    found = filter_hosts(snapshot(*map(host, HOSTS), migrating, vm("b"), one), Request(("b",), HOSTS))
+    assert [verdict.host for verdict in found if verdict.accepted] == accepting
+
+
 def check_together(state: Snapshot, first: str, second: str) -> None:
     def accepts(state: Snapshot, *vms: str) -> bool:
         (found,) = filter_hosts(state, Request(vms, ("h1",)))
