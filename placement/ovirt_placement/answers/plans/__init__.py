@@ -63,7 +63,6 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
     _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
     _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",
-    _KIND.OUTWEIGHED: "repairing it takes headroom, or violates what counts no less, if it can be repaired",
     _KIND.ABOVE: "it remains above its limit of {available} by {needed}{before}{of_sums}",
     _KIND.NEARER: "{still} must still move for it{before}{of_places}",
     _KIND.REFUSED: "{vms} to {hosts}: {why}",
@@ -86,7 +85,6 @@ _OF_ONE_VM: Final[Mapping[ObstacleKind, str]] = {
     _KIND.REFUSED: "{why}",
     _KIND.ELSEWHERE: "it was moved meanwhile: it is {there}",
     _KIND.NO_SEQUENCE: "no legal way leads there",
-    _KIND.NOT_FOUND: "no legal way that leads there was found; not all could be tried",
 }
 #: What is said where there is neither a reason nor words of another.
 _NO_REASON: Final = {_KIND.STAYS: "no host lets it in", _KIND.REFUSED: "the rules refuse it"}
@@ -124,14 +122,10 @@ def obstacle_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
     return _text(_SENTENCES[obstacle.kind], obstacle, snapshot)
 
 
-def kept_reasons(vm: str, obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[str, ...]:
-    """Why a VM stays where it is, of which the name was said before; each reason once."""
-    templates = {
-        one: (_OF_ONE_VM if one.vms in ((), (vm,)) else _SENTENCES).get(one.kind) or _SENTENCES[one.kind]
-        for one in obstacles
-    }
-    found = (_text(template, one, snapshot) for one, template in templates.items())
-    return tuple(dict.fromkeys(found))
+def kept_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
+    """Why a VM stays where it is, of which the name was said before."""
+    template = _OF_ONE_VM.get(obstacle.kind, _SENTENCES[obstacle.kind])
+    return _text(template, obstacle, snapshot)
 
 
 def misfit_text(misfit: Misfit, snapshot: Snapshot) -> str:
@@ -196,7 +190,6 @@ def _and(names: Collection[str]) -> str:
 _PURPOSES: Final = {
     StepPurpose.ROOM: "makes room for the next steps",
     StepPurpose.BACK: "goes back to where it was",
-    StepPurpose.HOME: "goes back to where it was",
     StepPurpose.ON: "moves on from its temporary host",
     StepPurpose.KEYS: "to a host that its placement keys accept",
     StepPurpose.MAINTENANCE: "off a host that is to be empty",

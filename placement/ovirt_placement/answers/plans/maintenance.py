@@ -6,22 +6,14 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
-from ovirt_placement.answers.plans import NamedObstacle, kept_reasons, named_obstacles, reason
+from ovirt_placement.answers.plans import NamedObstacle, kept_text, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.forecast.outages import Evacuation, Staying
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import (
-    NamedCluster,
-    NamedHost,
-    NamedVm,
-    counted,
-    named_vm,
-    names_of,
-    with_names,
-)
+from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, counted, names_of, with_names
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.site import MaintenancePlan, Relaxation, Round
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step
+from ovirt_placement.planning.plan import ObstacleKind, Step
 
 
 # -- A migration that a change would cost: as data and as a line.
@@ -96,7 +88,7 @@ def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord
 
 
 def staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
-    because = kept_reasons(one.vm, one.obstacles, snapshot)
+    because = tuple(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
     found = all(obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles)
     return with_names(StayingVm, one, snapshot, proven=bool(one.obstacles) and found, because=because)
 
@@ -177,7 +169,7 @@ class VmThatStays(Record, frozen=True, omit_defaults=False):
     """A VM that was to be brought back, and why it is not."""
 
     vm: NamedVm
-    because: str
+    because: Annotated[str, kept_text]
 
 
 class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -200,7 +192,7 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     #: Migrations after the last round that bring VMs back, and how long they are estimated to take.
     back: tuple[Annotated[ForeseenMove, move_record], ...]
     back_seconds: float
-    not_back: tuple[Annotated[VmThatStays, vm_that_stays], ...]
+    not_back: tuple[VmThatStays, ...]
     #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
     #: as there was time to try.
     relaxed: tuple[Annotated[RelaxedObstacle, relaxed_obstacle], ...]
@@ -220,11 +212,6 @@ def maintenance_record(plan: MaintenancePlan, snapshot: Snapshot) -> ClusterMain
 
 def maintenance_round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
     return with_names(MaintenanceRound, one, snapshot, moves=one.steps, moved_by_engine=one.by_engine)
-
-
-def vm_that_stays(one: tuple[str, tuple[Obstacle, ...]], snapshot: Snapshot) -> VmThatStays:
-    vm, obstacles = one
-    return VmThatStays(named_vm(vm, snapshot), "; ".join(kept_reasons(vm, obstacles, snapshot)))
 
 
 def relaxed_obstacle(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from ovirt_placement.lookups import Earlier, continued, exchanged_ids, once_per_part
 from ovirt_placement.model import Host, PlacementKey, Snapshot, StickyCopy, Vm
 from ovirt_placement.model.record import NODE, Record
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.placement_keys.capacity import (
     Capacity,
     Presence,
@@ -273,7 +274,7 @@ def host_table_without(snapshot: Snapshot, settings: KeySettings, vm: Vm) -> Hos
     for presence in presences(snapshot, [vm]):
         for held in presence.held:
             capacities[held.place] = without_vm(capacities[held.place], held, vm)
-        columns = _without_own(columns, presence)
+        columns = _of_others(columns, presence)
     return HostTable(table.ids, capacities, _lists(snapshot, columns, settings))
 
 
@@ -312,18 +313,20 @@ def _brought_columns(snapshot: Snapshot, earlier: Earlier | None) -> Columns:
     return columns
 
 
-def _without_own(every: Columns, presence: Presence) -> Columns:
+def _of_others(every: Columns, presence: Presence) -> Columns:
     """What others bring than one VM."""
-    own = dict(presence.keys)
+    own = grouped(presence.keys)
 
     def less(name: str) -> Column:
         if name not in own:
             return every[name]
-        value = ratio(own[name])
-        left = list(every[name][value])
-        for place in presence.places:
-            left.remove(place)
-        return {**every[name], value: left}
+        left = dict(every[name])
+        for value in map(ratio, own[name]):
+            places = list(left[value])
+            for place in presence.places:
+                places.remove(place)
+            left[value] = places
+        return left
 
     return Columns(less, every.names)
 

@@ -110,6 +110,13 @@ def test_migration_moves_what_a_vm_takes_and_brings() -> None:
     assert plain(occupancy(after)) == ([99 * 1024, 1024], [99, 1], {"A": {1.0: [0] * 99 + [1]}})
 
 
+def test_no_key_of_its_own_counts_against_a_vm_however_often_it_stands_there() -> None:
+    twice = FrozenKeys(vm="a", keys=(("A", 1.0), ("A", 1.0), ("A", 2.0)))
+    state = replace(keyed(host("h1"), vm("a", "h1")), frozen_keys=(twice,))
+    table = host_table_without(state, DEFAULTS, state.vm_by_id["a"])
+    assert table.lists.customer.at(0) == {}
+
+
 OF_A = key("A", key_class="customer", resource="a")
 EARLIER = FrozenKeys(vm="a", keys=(("of an earlier run", 1.0),))
 
