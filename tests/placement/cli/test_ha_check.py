@@ -264,3 +264,30 @@ def test_a_rule_is_written_shown_and_refused_in_a_circle(starting: Starting, tmp
         exported.write_text(live.run(0, "rules", "export")[0])
         live.run(0, "rules", "remove", "a", "b")
         assert "goes in a circle" in live.run(2, "rules", "apply", str(exported))[1]
+
+
+# -- What is printed to be typed can be typed, and leads somewhere.
+SHARED = (
+    cluster("c1", name="blue", ha_reservation=True),
+    cluster("c2", name="red"),
+    host("h1", cluster="c1", name="north"),
+    host("h2", cluster="c2", name="north"),
+    vm("v1", "h1", cluster="c1", name="web", ha=True),
+    vm("v2", "h2", cluster="c2", name="web", ha=True),
+    vm("v3", cluster="c1", name="two words", ha=True, crashed=True, needs_mb=99000),
+)
+
+
+def test_names_that_others_have_or_a_shell_splits_are_printed_as_ids(ha: Ask) -> None:
+    text = ha.text(1, "--cluster blue", *SHARED)
+    assert "(ovirt-placement why v3)" in text
+    assert "  ovirt-placement what-if --down h1\n" in text
+    assert "(ovirt-placement why v3)" in ha.asking.text(1, "status", *SHARED)
+    assert "(ovirt-placement why web)" in ha.asking.text(
+        1, "status", BLUE, host("h1"), vm("v1", name="web", ha=True, crashed=True, needs_mb=99000)
+    )
+
+
+def test_no_plan_restores_what_is_not_reserved(ha: Ask) -> None:
+    assert "  ovirt-enforcer plan\n" in ha.text(1, "--cluster blue", *SHARED)
+    assert "ovirt-enforcer plan" not in ha.text(1, "--cluster red", *SHARED)

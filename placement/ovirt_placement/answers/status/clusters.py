@@ -11,7 +11,7 @@ from ovirt_placement.answers.question import Columns
 from ovirt_placement.answers.status import EnforcementRecord, degraded_by
 from ovirt_placement.forecast.outages import survived_of
 from ovirt_placement.lookups import once_per_snapshot
-from ovirt_placement.model import Host, Snapshot
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import (
     Named,
     NamedHost,
@@ -20,6 +20,7 @@ from ovirt_placement.model.names import (
     be,
     counted,
     host_name,
+    typed,
     vm_name,
     with_names,
 )
@@ -217,6 +218,7 @@ def judge(
     proxy: ProxyRecord | None,
     rule_problems: int = 0,
     unmatched: Sequence[UnmatchedName] = (),
+    vms: Sequence[Vm] = (),
 ) -> tuple[Health, tuple[str, ...]]:
     """The health, and all reasons for it, the worst first; `error` is why nothing newer is known.
 
@@ -228,7 +230,7 @@ def judge(
     grave = [
         *(() if error is None else (error,)),
         *(f"a command will not start: {mistake}" for mistake in mistakes),
-        *(text for one in known for text in _grave(one)),
+        *(text for one in known for text in _grave(one, vms)),
     ]
     light = [text for one in known for text in _light(one)]
     if proxy is not None and proxy.error not in (None, NOT_THIS_USER):
@@ -244,8 +246,8 @@ def judge(
     return health, (*grave, *light)
 
 
-def _grave(one: ClusterStatus) -> Iterator[str]:
-    yield from _lost_text(one)
+def _grave(one: ClusterStatus, vms: Sequence[Vm]) -> Iterator[str]:
+    yield from _lost_text(one, vms)
     if one.disabled_units:
         yield f"cluster {one.cluster.name}: {disabled_text(one.disabled_units)} (ovirt-placement doctor)"
     if one.ha_reservation and one.ha_safe is False and not one.lost:
@@ -269,7 +271,7 @@ def disabled_text(units: Sequence[str]) -> str:
     return f"the engine has disabled {', '.join(units)} of its policy, and places VMs without {they}"
 
 
-def _lost_text(one: ClusterStatus) -> Iterator[str]:
+def _lost_text(one: ClusterStatus, known: Sequence[Vm]) -> Iterator[str]:
     """Highly available VMs that do not run for certain, by whether a host would take them."""
     fates = {
         False: (" and finds no host", " and find no host"),
@@ -285,5 +287,5 @@ def _lost_text(one: ClusterStatus) -> Iterator[str]:
         fate = "" if could_start and not is_down else several if len(lost) > 1 else single
         silent = sorted({f"{vm.host.name} is {vm.host_status}" for vm in lost if vm.host is not None})
         names = "; ".join([listed([vm.vm.name for vm in lost]), *silent[:MOST_NAMES]])
-        hint = f"(ovirt-placement why {lost[0].vm.name})"
+        hint = f"(ovirt-placement why {typed(lost[0].vm, known)})"
         yield f"cluster {one.cluster.name}: {vms} {state}{fate}: {names} {hint}"

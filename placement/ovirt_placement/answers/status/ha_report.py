@@ -28,7 +28,7 @@ from ovirt_placement.answers.status.ha_check import (
     spreading,
 )
 from ovirt_placement.model import Cluster, Host, Snapshot
-from ovirt_placement.model.names import Named, be, counted
+from ovirt_placement.model.names import Named, be, counted, typed
 from ovirt_placement.rules.failover.check import by_engine, check
 from ovirt_placement.rules.failover.outcomes import Domain, Size
 from ovirt_service.errors import UserError
@@ -56,7 +56,7 @@ The exit status is 1 unless all are safe.
   ovirt-placement ha-check --cluster blue --failures 2
   ovirt-placement ha-check --hosts north,south     # would these two be survived?
 """,
-    text=lambda answer, _: _text(answer),
+    text=lambda answer, shown: _text(answer, shown.state.snapshot),
     status=lambda answer, _: int(not answer.safe),
     reads=Reads.CONFIGURED,
     routes=(Route("/ha-check", required=("cluster",), fixed={"steps": PAGE_STEPS}, dear=True),),
@@ -145,10 +145,10 @@ def _check_number(snapshot: Snapshot, cluster: Cluster, failures: int) -> None:
         raise UserError(f"--failures {failures}: cluster {cluster.name} has {up}")
 
 
-def _text(answer: HaCheckDocument) -> Iterator[str | Table]:
+def _text(answer: HaCheckDocument, snapshot: Snapshot) -> Iterator[str | Table]:
     headers = ("cluster", "failures", "verdict", "engine's", "failing hosts", "VMs that cannot restart")
     yield Table([row for one in answer.clusters for row in _rows(one)], headers)
-    if below := list(notes(answer)):
+    if below := list(notes(answer, snapshot)):
         yield ""
         yield from map(Folded, below)
 
@@ -206,20 +206,23 @@ def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
         yield "\n".join(_names(one)), f"{outcome}, among the tightest: {room}"
 
 
-def notes(answer: HaCheckDocument) -> Iterator[str]:
+def notes(answer: HaCheckDocument, snapshot: Snapshot) -> Iterator[str]:
     """In lines: why VMs cannot restart, what shows more, and which VMs the check is not about."""
     for found in answer.clusters:
         if found.lost:
             yield f"Lost in cluster {found.cluster.name} until they run again:"
-            yield from (f"  {one.sentence} (ovirt-placement why {one.vm.name})" for one in found.lost)
+            for one in found.lost:
+                yield f"  {one.sentence} (ovirt-placement why {typed(one.vm, snapshot.vms)})"
         if found.doubt:
             yield f"Not known in cluster {found.cluster.name}: {found.doubt}."
         for loss in found.losses:
             yield from _causes(loss)
-    if first := next((loss for found in answer.clusters for loss in found.losses), None):
-        hosts = ",".join(host.name for host in first.hosts)
+    unsafe = [found for found in answer.clusters if found.losses]
+    if unsafe:
+        hosts = ",".join(typed(host, snapshot.hosts) for host in unsafe[0].losses[0].hosts)
         yield "Each start, and the migrations that follow:"
         yield f"  ovirt-placement what-if --down {hosts}"
+    if any(snapshot.cluster_by_id[found.cluster.id].ha_reservation for found in unsafe):
         yield "Migrations that restore the reservation, with [enforcer.ha] repair = true (docs/ha.md):"
         yield "  ovirt-enforcer plan"
     for found in answer.clusters:

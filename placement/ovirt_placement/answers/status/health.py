@@ -146,6 +146,7 @@ def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUST
         known.proxy,
         len(rules.problems),
         unmatched,
+        snapshot.vms,
     )
     answer = StatusDocument(
         health=health,
