@@ -6,7 +6,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import Document, find
+from ovirt_placement.answers.document import Document, find, listed
 from ovirt_placement.answers.question import (
     GROUPS,
     HOSTS,
@@ -300,25 +300,28 @@ def _groups_text(answer: GroupsListDocument, shown: Shown) -> Iterator[str | Tab
         states: tuple[State, ...] = ("violated", "satisfied", "disabled")
         many = ", ".join(f"{counts[word]} {word}" for word in states if counts[word])
         yield f"{len(groups)} affinity groups: {many}\n"
-        groups = sorted(groups, key=lambda one: not one.violated)
-    columns = dict(_COLUMNS)
+    groups = sorted(groups, key=lambda one: not one.violated)
+    columns = dict(_columns(shown.whole))
     if len({one.cluster.id for one in groups}) == 1:  # it takes no room from names
         del columns["cluster"]
     yield table(groups, columns)
 
 
-_COLUMNS: Columns = {
-    "group": lambda one: one.name,
-    "cluster": lambda one: one.cluster.name,
-    "state": lambda one: "\n".join(_state(one)),
-    "priority": lambda one: f"{one.priority:g}",
-    "VM rule": lambda one: _rule(one.vms_rule),
-    "VMs": lambda one: "\n".join(
-        _lines(one.vms, one.vm_labels, {at.vm.id: at.host.name for at in one.running})
-    ),
-    "host rule": lambda one: _rule(one.hosts_rule),
-    "hosts": lambda one: "\n".join(_lines(one.hosts, one.host_labels, {})),
-}
+def _columns(whole: bool) -> Columns:
+    def vms(one: ListedGroup) -> str:
+        running = {at.vm.id: at.host.name for at in one.running}
+        return "\n".join(_lines(one.vms, one.vm_labels, running, whole))
+
+    return {
+        "group": lambda one: one.name,
+        "cluster": lambda one: one.cluster.name,
+        "state": lambda one: "\n".join(_state(one)),
+        "priority": lambda one: f"{one.priority:g}",
+        "VM rule": lambda one: _rule(one.vms_rule),
+        "VMs": vms,
+        "host rule": lambda one: _rule(one.hosts_rule),
+        "hosts": lambda one: "\n".join(_lines(one.hosts, one.host_labels, {}, whole)),
+    }
 
 
 def _state(group: ListedGroup) -> Iterator[str]:
@@ -334,12 +337,13 @@ def _rule(rule: AffinityRule) -> str:
 
 
 def _lines(
-    members: Iterable[Member], labels: Iterable[MemberLabel], hosts: Mapping[str, str]
+    members: Iterable[Member], labels: Iterable[MemberLabel], hosts: Mapping[str, str], whole: bool
 ) -> Iterator[str]:
     """The members, and on a line each the labels with theirs; VMs with the hosts on which they run."""
     yield from (_member(member, hosts) for member in members)
     for label in labels:
-        yield f"label {label.name}: {', '.join(_member(one, hosts) for one in label.members) or 'none'}"
+        brought = [_member(one, hosts) for one in label.members]
+        yield f"label {label.name}: {listed(brought, whole=whole) or 'none'}"
 
 
 def _member(member: Member, hosts: Mapping[str, str]) -> str:

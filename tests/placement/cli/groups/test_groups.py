@@ -264,3 +264,22 @@ def test_how_groups_stand(asking: StateAsking) -> None:
     assert [names_of(rule["only_with"]) for rule in listed["left"]["violated_rules"]] == [["right"]]
     running = [(one["vm"]["name"], one["host"]["name"]) for one in listed["split"]["running"]]
     assert running == [("web", "north"), ("db", "south")]
+
+
+def test_the_list_begins_with_violated_groups_and_cuts_what_labels_bring(asking: StateAsking) -> None:
+    many = tuple(vm(f"m{number:02}", "h2") for number in range(20))
+    brought = label("l2", " ".join(one.id for one in many))
+    wide = group("g7", DISABLED, name="wide", vm_labels=("l2",))
+    state = replace(
+        STANDING,
+        vms=(*STANDING.vms, *many),
+        affinity_labels=(*STANDING.affinity_labels, brought),
+        affinity_groups=(wide, *STANDING.affinity_groups),
+    )
+    rows = {row[0]: row for row in asking.rows(0, "groups list", state) if len(row) > 3}
+    assert [row[1].split(":")[0] for row in rows.values()] == [
+        *("violated" for _ in range(4)),
+        *("disabled", "satisfied", "disabled"),
+    ]
+    assert "m07 on south and 12 more" in asking.text(0, "groups list", state)
+    assert "m19 on south" in asking.text(0, "groups list --all", state)
