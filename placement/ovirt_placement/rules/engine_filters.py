@@ -59,9 +59,9 @@ MEMORY_AND_SWAP_IN_USE = ReasonKind(
     veto=True,
     memory=True,
 )
-TOO_FEW_CORES = ReasonKind("too_few_cores", "has {number:g} cores, fewer than VM {vm} has CPUs", veto=True)
+TOO_FEW_CORES = ReasonKind("too_few_cores", "has fewer cores, {number:g}, than VM {vm} has CPUs", veto=True)
 LARGER_VM_HERE = ReasonKind(
-    "larger_vm_here", "has {number:g} cores, fewer than VM {vm}, which is there already, has CPUs", veto=True
+    "larger_vm_here", "has fewer cores, {number:g}, than VM {vm}, which is there already, has CPUs", veto=True
 )
 TOO_FEW_SHARED_CORES = ReasonKind(
     "too_few_shared_cores", "has {number:g} cores that are no VM's own, and VM {vm} has more CPUs", veto=True

@@ -205,6 +205,19 @@ def test_what_cannot_leave_is_an_exit_status(asking: StateAsking) -> None:
     assert "web-a must also run together (affinity group near)" in staying["a"]
 
 
+def test_why_a_vm_cannot_leave_names_the_hosts(asking: StateAsking) -> None:
+    """Hosts that refuse it for one reason are reported together."""
+    parts = (
+        *(host(name, cores=cores) for name, cores in (("h1", 8), ("h2", 1), ("h3", 1))),
+        vm("v1", "h1", vcpus=4),
+        vm("v2", "h1", migratable=False),
+    )
+    lines = asking.text(0, "what-if --maintenance h1", *parts).splitlines()
+    assert lines[0] == "Maintenance of h1 in cluster cluster1: 2 VMs cannot leave"
+    assert "    - v1 to h2, h3: has fewer cores, 1, than VM v1 has CPUs" in lines
+    assert "    - it may not be migrated automatically (pinned, or only its user may)" in lines
+
+
 def test_hosts_fail_while_others_are_in_maintenance(asking: StateAsking) -> None:
     asked = "what-if --maintenance node3 --down node2 --fail-if unplaced"
     assert "web-d finds no host" in asking.text(3, asked, LEAVING)

@@ -105,14 +105,27 @@ class NamedObstacle(Record, frozen=True, omit_defaults=False):
 
 def named_obstacles(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[NamedObstacle, ...]:
     """Obstacles with names; hosts that refuse the same VMs for the same reason are reported as one."""
+    return tuple(
+        with_names(NamedObstacle, one, snapshot, text=obstacle_text(one, snapshot))
+        for one in _by_reason(obstacles, snapshot)
+    )
+
+
+def staying_texts(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[str, ...]:
+    """The same as sentences about a VM of which it was said that it cannot leave."""
+    return tuple(
+        (kept_text if one.kind is _KIND.STAYS else obstacle_text)(one, snapshot)
+        for one in _by_reason(obstacles, snapshot)
+    )
+
+
+def _by_reason(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> Iterable[Obstacle]:
     found: dict[str, Obstacle] = {}
     for one in obstacles:
         words = obstacle_text(replace(one, hosts=()) if one.kind in _BY_HOST else one, snapshot)
         known = found.get(words)
         found[words] = one if known is None else replace(one, hosts=(*known.hosts, *one.hosts))
-    return tuple(
-        with_names(NamedObstacle, one, snapshot, text=obstacle_text(one, snapshot)) for one in found.values()
-    )
+    return found.values()
 
 
 _BY_HOST = {_KIND.REFUSED, _KIND.REFUSED_TOGETHER, _KIND.NO_MEMORY, _KIND.NO_MEMORY_TOGETHER}

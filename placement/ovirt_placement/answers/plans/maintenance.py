@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
-from ovirt_placement.answers.plans import NamedObstacle, kept_text, named_obstacles, reason
+from ovirt_placement.answers.plans import (
+    NamedObstacle,
+    kept_text,
+    named_obstacles,
+    reason,
+    staying_texts,
+)
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.forecast.outages import Evacuation, Staying
 from ovirt_placement.model import Snapshot
@@ -88,8 +94,8 @@ def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord
 
 
 def staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
-    because = tuple(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
     found = all(obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles)
+    because = staying_texts(one.obstacles, snapshot)
     return with_names(StayingVm, one, snapshot, proven=bool(one.obstacles) and found, because=because)
 
 
@@ -110,17 +116,13 @@ def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
 def _evacuation_summary(found: EvacuationRecord) -> str:
     count = sum(len(move.vms) for move in found.moves)
     fewest = fewest_text(found.proven, otherwise="fewer may do")
-    cost = (
-        f"{counted(count, 'migration')} ({fewest}), about {duration_text(found.seconds)}"
-        if count
-        else "no migrations"
-    )
+    cost = f"{counted(count, 'migration')} ({fewest}), about {duration_text(found.seconds)}"
     if found.staying:
         sure = sum(one.proven for one in found.staying)
         parts = [f"{counted(sure, 'VM')} cannot leave"] if sure else []
         if more := len(found.staying) - sure:
             parts.append(f"for {counted(more, 'VM')} no way was found, and not all could be tried")
-        return "; ".join([*parts, f"the others need {cost}"])
+        return "; ".join([*parts, f"the others need {cost}"] if count else parts)
     if count or not found.moved_by_engine:
         return f"empty after {cost}" if count else "empty already"
     return "empty once the engine has moved its own VM"

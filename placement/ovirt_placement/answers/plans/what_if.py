@@ -303,7 +303,7 @@ def what_if_hosts(
 
 def _check(host: Host, in_question: bool) -> None:
     if not in_question:
-        raise UserError(f"host {host.name} is {host.status} already")
+        raise UserError(f"host {host.name} is not up: its status is {host.status}")
 
 
 # -- in lines
