@@ -212,5 +212,5 @@ def test_a_search_that_was_not_answered_is_why_its_rule_is_not_known() -> None:
 
 
 def test_with_all_read_there_is_a_verdict_again() -> None:
-    assert list(check_lines(rules_check(TAGGED))) == ["No mistakes in 1 placement rules."]
+    assert list(check_lines(rules_check(TAGGED))) == ["No mistakes in 1 placement rule."]
     assert judge(TAGGED, CLUSTER, HaSettings()).state is not ReservationState.UNKNOWN

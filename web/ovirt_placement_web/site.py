@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse, Response
 from ovirt_placement.answers.decisions import decision_headers, decision_lines, decision_rows
 from ovirt_placement.answers.document import duration_text, fewest_text, listed, none_text, safe_word
 from ovirt_placement.answers.orders import PHASES
-from ovirt_placement.answers.rules import asked, state_text, strength
+from ovirt_placement.answers.rules import asked, count_text, state_text, strength
 from ovirt_placement.answers.status.clusters import FAMILIES, judge
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
@@ -219,6 +219,7 @@ def environment() -> jinja2.Environment:
         health=lambda one: judge(None, (), (one,), None, None)[0],
         phase=PHASES.__getitem__,
         rule_asks=asked,
+        rule_vms=count_text,
         rule_strength=strength,
         rule_state=state_text,
         timed=timed,

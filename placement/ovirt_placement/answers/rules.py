@@ -17,6 +17,7 @@ from ovirt_placement.model.names import (
     NamedGroup,
     NamedHost,
     NamedVm,
+    counted,
     named_group,
     named_groups,
     named_hosts,
@@ -34,6 +35,7 @@ from ovirt_placement.rules.placement_rules.in_force import (
     why_circular,
 )
 from ovirt_placement.rules.placement_rules.kind import RESTART_AFTER, Resolved, resolved_rules
+from ovirt_placement.rules.placement_rules.limits import CAPACITY
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
@@ -183,7 +185,7 @@ _COLUMNS: Columns = {
     "rule": lambda one: one.record.rule.name,
     "cluster": lambda one: one.record.cluster.name if one.record.cluster else one.record.rule.cluster,
     "asks": lambda one: asked(one.record.rule),
-    "VMs": lambda one: _count(one.record),
+    "VMs": lambda one: count_text(one.record),
     "strength": lambda one: strength(one.record.rule),
     "state": lambda one: state_text(one.record),
 }
@@ -199,10 +201,10 @@ def _list_text(answer: RulesListDocument) -> Iterator[str | Table]:
     yield table(answer.rules, columns) if answer.rules else "No placement rules."
 
 
-def _count(record: RuleRecord) -> str:
-    """One that names none is about all VMs of its cluster."""
-    words = record.rule.vms or record.rule.other_vms
-    return str(len(record.vms) + len(record.other_vms)) if words else "all"
+def count_text(record: RuleRecord) -> str:
+    """How many VMs it is about; a capacity that names none is about all of its cluster."""
+    of_all = record.rule.kind == CAPACITY.name and not record.rule.vms
+    return "all" if of_all else str(len(record.vms) + len(record.other_vms))
 
 
 def state_text(record: RuleRecord) -> str:
@@ -231,7 +233,7 @@ def _rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[s
             yield f"  domain {domain.name} ({hosts}): {domain.running} of the VMs"
         yield f"  {state_text(record).replace(chr(10), f'{chr(10)}  ')}"
         if record.offenders:
-            who = "may restart too early" if record.rule.kind == RESTART_AFTER.name else "breaking it"
+            who = "may restart too early" if record.rule.kind == RESTART_AFTER.name else "violated by"
             yield f"  {who}: {listed([each.name for each in record.offenders], whole=whole)}"
 
 
@@ -330,7 +332,7 @@ def check_lines(answer: RulesCheckDocument) -> Iterator[str]:
     yield from map(sentence, answer.contradictions)
     yield from open_questions(answer)
     if answer.sound and not answer.not_known_yet:
-        yield f"No mistakes in {answer.rules} placement rules."
+        yield f"No mistakes in {counted(answer.rules, 'placement rule')}."
 
 
 def open_questions(answer: RulesCheckDocument) -> Iterator[str]:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import RuleDomain, Snapshot, state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.placement.cli.documents import plain
-from tests.placement.cli.live_engine import LiveEngine, Starting
+from tests.placement.cli.live_engine import LiveEngine, Starting, StateAsking
 from tests.placement.planning.test_without_or_tools import WITHOUT
 from tests.portal import Portal
 
@@ -40,7 +40,7 @@ def test_a_rule_is_added_shown_changed_and_removed(live: LiveEngine) -> None:
     assert (one["record"]["satisfied"], one["changed_by"] is not None) == (False, True)
     out, _ = live.run(0, "rules", "show", "few")
     assert "  VMs (tag:web, group:databases): web1, web2, web3, db1\n" in out
-    assert "  violated\n  breaking it: web1, web2, web3\n" in out
+    assert "  violated\n  violated by: web1, web2, web3\n" in out
     out, _ = live.run(0, "rules", "edit", "few", "--soft", "--priority", "3", "--most", "3")
     assert out == "changed few: at_most_per_host (most 3), soft, priority 3\n"
     assert live.run(0, "rules", "remove", "few")[0] == "removed few\n"
@@ -57,7 +57,7 @@ def test_a_vm_that_gets_the_tag_later_joins(live: LiveEngine) -> None:
 
 def test_members_are_searched_for(live: LiveEngine) -> None:
     words = ("search:name=web* and name!=web3", "--most", "1")
-    assert "breaking it" not in live.run(0, *ADD, *words, "--what-if")[0]
+    assert "violated by" not in live.run(0, *ADD, *words, "--what-if")[0]
     live.run(0, *ADD, *words)
     live.run(0, "rules", "add", "own", "--kind", "exclusive_hosts", "--cluster", "blue",
              "--vms", "search:tag=web", "--hosts", "search:name=h1")  # fmt: skip
@@ -252,3 +252,15 @@ def test_without_or_tools_it_is_said_what_is_not_proven(tmp_path: Path) -> None:
     assert "affinity group web-apart, affinity group db-near, placement rule one-rack (needs OR-Tools" in ran(
         0, "rules", "check"
     )
+
+
+@pytest.mark.parametrize(
+    ("kind", "vms", "count"),
+    [("capacity", "", "all"), ("at_most_per_host", "", "0"), ("capacity", "tag:gone", "0")],
+)
+def test_only_a_capacity_that_names_none_is_about_all_vms(
+    asking: StateAsking, kind: str, vms: str, count: str
+) -> None:
+    written = rule("r", kind, vms, hosts="h1", most=9, cluster="c1")
+    row = asking.rows(0, "rules list", replace(STATE, placement_rules=(written,)))[0]
+    assert row[3] == count
