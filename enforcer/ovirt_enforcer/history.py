@@ -199,7 +199,7 @@ def _summary(record: PlanRecord) -> str:
     document = record.document
     migrations = sum(len(step["vms"]) for step in steps(record))
     if not migrations:
-        return "nothing that a migration could repair"
+        return "no migrations"
     said = [counted(migrations, "migration")]
     if strategy := document.get("strategy"):
         seed = document.get("seed")

@@ -288,7 +288,7 @@ def _room_lines(found: RoomFound) -> list[str]:
         refusals = (f"  {one.host.name}: {'; '.join(one.reasons)}" for one in found.because)
         found_none = f"no migrations were found that let VM {name} start"
         none = none_text(plan.proven, f"migrations let VM {name} start", found_none)
-        return [f"{none[0].upper()}{none[1:]}:", *refusals]
+        return [f"{none[0].upper()}{none[1:]}{':' if found.because else '.'}", *refusals]
     if not plan.steps:
         return [f"VM {name} can start on host {found.host.name} as things are."]
     count = plan.migrations

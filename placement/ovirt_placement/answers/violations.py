@@ -135,7 +135,7 @@ def _text(answer: ViolationsDocument, shown: Shown) -> Iterator[str | Table]:
     yield from (f"Not known yet: {why}." for why in answer.unknown)
     if not (answer.violations or answer.unknown):
         some = any(shown.words.get(word) is not None for word in ("vm", "host", "group"))
-        yield "No running VM violates a rule of this kind." if some else "No running VM violates a rule."
+        yield "No rule that was asked about is violated." if some else "No running VM violates a rule."
 
 
 _COLUMNS: Columns = {
