@@ -154,7 +154,7 @@ class _Planning(NamedTuple):
             left_out |= {vm for step in certified.steps[len(steps) :] for vm in step.vms}
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
         dropped_any = problem.refused != asked.refused
-        proven = attempt.solution.proven and whole and not (problem.guessed or dropped_any)
+        proven = attempt.solution.proven and whole and not dropped_any
         posed = asked.pose(end) if steps or dropped_any else problem
         ended = End(end, posed, asked.frozen, proven, found, frozenset(left_out), problem)
         at_least = attempt.solution.at_least

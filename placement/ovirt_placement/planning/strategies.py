@@ -222,6 +222,7 @@ def _solution(problem: Problem, found: Sequence[_Found]) -> Solution:
     bound = max(one.choice.bound for one in found)
     best = min(reversed(found), key=lambda one: one.worth)
     proven = best.worth <= bound or any(one.proven for one in found if one.worth == best.worth)
+    proven = proven and not problem.guessed
     known = None if problem.guessed else bound
     at_least = best.worth[-1] if proven else least_migrations(problem, best.worth, known)
     return Solution(best.moves, proven, at_least)

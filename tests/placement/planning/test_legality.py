@@ -57,6 +57,15 @@ def test_the_engine_refuses_a_vm_whose_peer_is_on_its_way_in_another_cluster() -
     assert make_plan(snapshot(*parts), CLUSTER).steps != ()
 
 
+@pytest.mark.parametrize(("ready", "proven"), [({}, True), ({2048: 2048}, False)], ids=["none", "ready"])
+def test_nothing_is_proven_where_huge_pages_are_ready_for_vms(ready: dict[int, int], proven: bool) -> None:
+    """Then a VM needs less of what h2 has to hand out, and no plan reckons with that."""
+    huge = vm("a", "h1", memory_mb=4096, custom_properties={"hugepages": "2048"})
+    parts = host("h1"), host("h2", free_mb=1024, free_huge_pages=ready), huge, vm("b", "h1", migratable=False)
+    plan = make_plan(snapshot(*parts, group("g", APART, "a b")), CLUSTER)
+    assert (plan.steps, plan.proven, plan.at_least) == ((), proven, 0)
+
+
 REFUSES = ReasonKind("refuses", "does not like VM {vm} there", veto=True)
 
 

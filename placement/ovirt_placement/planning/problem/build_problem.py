@@ -15,7 +15,13 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import SnapshotPlacement, why_immovable
-from ovirt_placement.rules.elements.resources import cores_of, physical_mb, physical_room, required_mb
+from ovirt_placement.rules.elements.resources import (
+    all_take_what_they_need,
+    cores_of,
+    physical_mb,
+    physical_room,
+    required_mb,
+)
 from ovirt_placement.rules.elements.rule import (
     Allowed,
     AtLeast,
@@ -210,8 +216,10 @@ class ProblemTargets(dict[str, frozenset[str]]):
         self._rooms = sorted(
             (room.memory_mb + room.swap_mb, host) for room, host in rooms if room is not None
         )
-        most_mb = max((physical_mb(snapshot.vm_by_id[vm]) for vm in movable), default=0)
-        self.guessed = bool(self._swayed) or bool(self._rooms and self._rooms[0][0] < most_mb)
+        vms = [snapshot.vm_by_id[vm] for vm in movable]
+        most_mb = max(map(physical_mb, vms), default=0)
+        short = bool(self._rooms and self._rooms[0][0] < most_mb)
+        self.guessed = bool(self._swayed) or short or not all_take_what_they_need(snapshot, hosts, vms)
         self._passed: dict[tuple[Rule, Hashable, frozenset[str]], frozenset[str]] = {}
 
     def __missing__(self, vm: str) -> frozenset[str]:

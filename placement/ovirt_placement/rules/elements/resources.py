@@ -156,6 +156,18 @@ def huge_page_kib(vm: Vm) -> int | None:
     return kib if kib > 0 else None
 
 
+def all_take_what_they_need(snapshot: Snapshot, hosts: Iterable[str], vms: Iterable[Vm]) -> bool:
+    """Whether VMs need as much of each of some hosts, wherever they come to, as `required_mb` says.
+
+    Where huge pages are ready for one it needs less, and more if the last of its pages is not full.
+    """
+    ready = {
+        size for host in hosts for size, count in snapshot.host_by_id[host].free_huge_pages.items() if count
+    }
+    sizes = ((vm, huge_page_kib(vm)) for vm in vms)
+    return not any(kib is not None and (kib in ready or vm.memory_mb * _KIB % kib) for vm, kib in sizes)
+
+
 def _huge_pages(vms: Sequence[Vm]) -> Counter[int]:
     """How many huge pages VMs need, by size."""
     needed: Counter[int] = Counter()
