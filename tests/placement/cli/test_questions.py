@@ -99,7 +99,7 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("violations --vm v1", "No running VM violates a rule of this kind."),
+        ("violations --vm v1", "No rule that was asked about is violated."),
         ("groups list --violated", "No affinity group is violated."),
         ("keys check", "No mistakes."),
     ],
