@@ -117,7 +117,7 @@ class Story:
         print(_folded(_steps(log.read_text(), violated, groups)))
 
     def _wait_for_a_word(self) -> None:
-        """Until somebody has approved of the plan, nothing is migrated."""
+        """Until the plan is approved, nothing is migrated."""
         with closing(ApprovalStore(self._stage.store, engine=DEFAULT_ENGINE)) as store:
             self._until(lambda: bool(store.waiting()), "a plan to wait for approval")
             words = {"plan": store.waiting()[0].plan, "configuration": self._stage.configuration}

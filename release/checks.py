@@ -131,7 +131,7 @@ def sections(text: str) -> Iterator[Section]:
         yield Section(number, day, tuple(entry.strip() for entry in _ENTRY.findall(body)))
 
 
-def of_collection(text: str | None = None) -> str:
+def collection_changelog(text: str | None = None) -> str:
     """The changelog of the collection for Ansible."""
     parts = [_HEAD]
     for number, day, entries in sections(SOURCE.read_text() if text is None else text):

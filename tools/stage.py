@@ -49,7 +49,7 @@ class TrivialWeight:
 _PAGE = '[web]\nlisten = "127.0.0.1:0"\n'
 
 
-def of_records(rows: Sequence[Mapping[str, Any]]) -> str:
+def records_table(rows: Sequence[Mapping[str, Any]]) -> str:
     """A table of rows that name their columns."""
     headers = tuple(rows[0]) if rows else ()
     return table([[row.get(header, "") for header in headers] for row in rows], headers)

@@ -65,7 +65,7 @@ def main():
     parser.add_argument("--smtp-host", default="localhost")
     parser.add_argument("--smtp-port", type=int, default=25)
     parser.add_argument("--mail-from", default="ovirt-placement@localhost")
-    parser.add_argument("--mail-to", help="who gets mail; without it nobody")
+    parser.add_argument("--mail-to", help="who gets mail; without it no mail is sent")
     parser.add_argument("--slack-url-file", type=Path, help="a file with the URL of an incoming webhook")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Relay, bind_and_activate=False)
     server.args = parser.parse_args()

@@ -16,7 +16,7 @@ from ovirt_enforcer.gates.gate import HOUR_SECONDS, Remembered
 from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.plans import Asked, KeptVm, PlansBack, failure_domains, plan_options
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.plans import kept_text, plan_record, plans_record
+from ovirt_placement.answers.plans import kept_reasons, plan_record, plans_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection, connect
@@ -213,7 +213,10 @@ def way_back(config: Config, snapshot: Snapshot, record: PlanRecord) -> PlansBac
     deadline = Deadline.after(_DEADLINE_SECONDS)
     undoing = plan_back(snapshot, record.cluster, moved_by(record), held, deadline)
     plans = plans_record([undoing.plan], snapshot)
-    kept = (KeptVm(vm, vm_name(vm, snapshot), kept_text(why, snapshot)) for vm, why in undoing.kept.items())
+    kept = (
+        KeptVm(vm, vm_name(vm, snapshot), "; ".join(kept_reasons(vm, why, snapshot)))
+        for vm, why in undoing.kept.items()
+    )
     return PlansBack(**msgspec.structs.asdict(plans), undoes=record.id, kept=tuple(kept))
 
 

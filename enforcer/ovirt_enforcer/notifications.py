@@ -69,7 +69,7 @@ class RateLimit:
         self._stock = float(most_per_hour)
         self._filled_at = clock()
 
-    def take_token(self) -> bool:
+    def spend_token(self) -> bool:
         now = self._clock()
         filled = (now - self._filled_at) * self._most / _HOUR_SECONDS
         self._stock, self._filled_at = min(float(self._most), self._stock + filled), now
@@ -158,7 +158,7 @@ class Delivery:
     def _carry(self) -> None:
         while True:
             with self._changed:
-                while not (taken := [] if self._closed else self._take_next()):
+                while not (taken := [] if self._closed else self._next_batch()):
                     if self._closed:
                         return
                     limit = self._limit if self._held else None
@@ -167,7 +167,7 @@ class Delivery:
             for _, receipt in taken:
                 self._settle(receipt, result)
 
-    def _take_next(self) -> list[tuple[Notice, Receipt]]:
+    def _next_batch(self) -> list[tuple[Notice, Receipt]]:
         """What was held back goes, if it may, before what came later."""
         if self._held and self._may_go():
             held = [*self._held]
@@ -184,7 +184,7 @@ class Delivery:
         return []
 
     def _may_go(self) -> bool:
-        return self._limit is None or self._limit.take_token()
+        return self._limit is None or self._limit.spend_token()
 
     def _deliver(self, notice: Notice) -> str:
         tries = stamina.retry_context(

@@ -37,9 +37,9 @@ from ovirt_service.errors import UserError
 
 def settings_in_force(config: Config) -> Mapping[str, Any]:
     """The settings by their names, in plain values. Raises `StoreAway`."""
-    of_leader = stored(EnforcerSettingsStore, config, EnforcerSettingsStore.of_leader, None)
-    if of_leader is not None:
-        return of_leader
+    leader_settings = stored(EnforcerSettingsStore, config, EnforcerSettingsStore.leader_settings, None)
+    if leader_settings is not None:
+        return leader_settings
     return recorded_settings(config.section("enforcer", EnforcerSettings))
 
 

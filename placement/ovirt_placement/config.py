@@ -111,7 +111,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class InventorySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     #: Where snapshots are published (of an engine with a name, in a folder of that name).
     directory: Path = DEFAULT_DIRECTORY
-    #: How often new events are read while nobody decides.
+    #: How often new events are read while no decision is asked for.
     interval_seconds: Seconds = 5.0
     #: How often all hosts are read.
     hosts_interval_seconds: Seconds = 15.0

@@ -14,7 +14,7 @@ from ovirt_service.errors import UserError
 DEFAULT_PATH = Path("/etc/ovirt-placement/ovirt-placement.toml")
 PATH_VARIABLE = "OVIRT_PLACEMENT_CONFIG"
 SECTIONS = ("engine", "inventory", "store", "enforcer", "ha", "web")
-#: What an engine is called where nobody gives it a name: one engine needs none.
+#: What an engine is called where the configuration gives it no name: one engine needs none.
 DEFAULT_ENGINE = "default"
 #: Where the inventory is published (of an engine with a name, in a folder of that name).
 DEFAULT_DIRECTORY = Path("/run/ovirt-placement")

@@ -195,7 +195,7 @@ class RecordFile:
 
 
 def _opened(path: str, flags: int) -> int:
-    """To be read as well, but by nobody else."""
+    """To be read as well, but by no other user."""
     return os.open(path, flags & ~os.O_WRONLY | os.O_RDWR, _MODE)
 
 

@@ -65,7 +65,7 @@ class Notifier:
         if not self._address:
             return
         address = f"\0{self._address[1:]}" if self._address.startswith("@") else self._address
-        # systemd judges by what reaches it; nobody else can be notified of an error here.
+        # systemd judges by what reaches it; none else can be notified of an error here.
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notifying, contextlib.suppress(OSError):
             notifying.settimeout(patience_seconds)
             notifying.sendto(state.encode(), address)
@@ -139,7 +139,7 @@ _INTERVAL_SECONDS = 30.0
 
 
 class Garbage:
-    """Collected while nobody waits; what was there at the last collection is looked at by the next alone.
+    """Collected while no caller waits; what was there at the last collection is looked at by the next alone.
 
     All threads stand still meanwhile, for 0.1 s with ten thousand VMs. Python would do so in the middle of an
     answer, or of a change that a reader waits for.

@@ -79,7 +79,7 @@ def _paged() -> Iterator[None]:
 
 
 def say(text: str) -> None:
-    """Print what is not part of the answer, as a warning, where nobody takes it for the answer."""
+    """Print what is not part of the answer, as a warning, where it is not taken for the answer."""
     print(escaped(text), file=sys.stderr)
 
 

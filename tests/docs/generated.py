@@ -25,7 +25,7 @@ PAGES: Mapping[Path, Callable[[], str]] = {
     CHECKOUT / "docs" / "reference-configuration.md": records.configuration_page,
     CHECKOUT / "docs" / "reference-metrics.md": metrics.metrics_page,
     CHECKOUT / "docs" / "reference-events.md": records.events_page,
-    checks.COLLECTION: checks.of_collection,
+    checks.COLLECTION: checks.collection_changelog,
     **{
         PACKAGING / "monitoring" / "dashboards" / name: partial(str, text)
         for name, text in metrics.dashboards().items()

@@ -69,7 +69,7 @@ def test_where_one_led_that_cannot_write_any_more_that_is_said(
     check_running(config)
     opening(LeaseStore).release(1)
     full = Fault("no room is left on its file system", "make room there")
-    monkeypatch.setattr("ovirt_placement.store.sql.connections.of_file_system", lambda path: full)
+    monkeypatch.setattr("ovirt_placement.store.sql.connections.find_file_system_fault", lambda path: full)
     with pytest.raises(UserError, match="none leads and cannot write the store: no room is left") as refused:
         check_running(config)
     assert "no enforcer runs" not in str(refused.value)

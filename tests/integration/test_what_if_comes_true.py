@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.group_changes import judge
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.forecast.changes import Outlook, foresee, with_group, without_group
-from ovirt_placement.forecast.outages import Course, course
+from ovirt_placement.forecast.outages import Outage, foresee_outage
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.planning.plan import NEVER
@@ -176,7 +176,7 @@ def hosts_fail(ended: Snapshot, found: Outlook, dice: random.Random, seen: Count
     up = [one.id for one in ended.hosts if one.up]
     survived = 0 if found.failures_settled is None else found.failures_settled.count
     down = tuple(dice.sample(up, min(len(up) - 1, survived + dice.randint(0, 1)) or 1))
-    foreseen = course(ended, down, ())
+    foreseen = foresee_outage(ended, down, ())
     if len(down) <= survived:
         assert not foreseen.unplaced
         seen["survived"] += 1
@@ -197,7 +197,7 @@ def hosts_fail(ended: Snapshot, found: Outlook, dice: random.Random, seen: Count
     assert flagged(engine) == foreseen_flags(foreseen.end, difference)
 
 
-def start_as_reported(engine: Engine, foreseen: Course) -> None:
+def start_as_reported(engine: Engine, foreseen: Outage) -> None:
     for start in foreseen.starts:
         if start.host is None:
             with pytest.raises(Rejected):

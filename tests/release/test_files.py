@@ -16,7 +16,7 @@ import pytest
 
 from release import artifacts, version
 from release.artifacts import checksums, repack
-from release.checks import Section, of_collection, sections
+from release.checks import Section, collection_changelog, sections
 from tests.paths import CHECKOUT
 
 EPOCH = 1893456000
@@ -47,7 +47,7 @@ def test_the_changelog_by_version() -> None:
 
 
 def test_the_collections_changelog_has_what_names_ansible() -> None:
-    _, _, text = of_collection(CHANGES).partition("\n\n## ")
+    _, _, text = collection_changelog(CHANGES).partition("\n\n## ")
     assert text == "2.1.0 (unreleased)\n\n- A role for Ansible, which\n  installs all.\n"
 
 

@@ -56,7 +56,7 @@ def attempt(trial: Trial) -> int:
             print(f"passed   {name}: {step(trial)}", flush=True)
         except Skipped as reason:
             print(f"skipped  {name}: {reason}", flush=True)
-        except Exception as error:  # an engine may answer what nobody has thought of
+        except Exception as error:  # an engine may answer what was not thought of
             failed += 1
             print(f"FAILED   {name}: {type(error).__name__}: {error}", flush=True)
             if step in (log_in, read_state):

@@ -23,7 +23,7 @@ from ovirt_placement.rules.failover.check import CheckQuestion, Starts
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Proven
 from ovirt_simulator.generate import Sizes, generate
-from tools.stage import SIZES, of_records
+from tools.stage import SIZES, records_table
 
 #: Most of its VMs are highly available.
 DENSE = Sizes(hosts=500, vms=10_000, groups=1_000, ha=0.8)
@@ -49,12 +49,12 @@ def show_failures() -> None:
         ("little slack, most are HA", _with_slack(generate(DENSE, seed=1), LITTLE_SLACK), 2),
     )
     print(f"\nHA check: every set of this many of {SIZES.hosts} hosts with {SIZES.vms} VMs")
-    print(of_records([_swept(*case) for case in cases]))
+    print(records_table([_swept(*case) for case in cases]))
     print("\nHA check: every twentieth of thousands of hosts fails at once")
     large = generate(DATA_CENTRE, seed=1)
-    print(of_records([_many_failed(large, slack) for slack in (0.4, 0.2, 0.1, 0.06)]))
+    print(records_table([_many_failed(large, slack) for slack in (0.4, 0.2, 0.1, 0.06)]))
     print("\nHA reservation restored")
-    print(of_records([_restored(drawn)]))
+    print(records_table([_restored(drawn)]))
 
 
 def _timed(work: Callable[[], Answer]) -> tuple[Answer, str]:
@@ -154,11 +154,11 @@ OPTIONS = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}), memory_headr
 
 def show_plans() -> None:
     print("\nplans of one cluster, all rules repaired, headroom 10 %")
-    print(of_records([row for hosts in HOSTS for row in _rows(_groups(hosts))]))
+    print(records_table([row for hosts in HOSTS for row in _rows(_groups(hosts))]))
     print("\nthe same where every fifth host has more vCPUs than a ceiling allows")
-    print(of_records([row for hosts in CEILINGS for row in _rows(_ceilings(hosts))]))
+    print(records_table([row for hosts in CEILINGS for row in _rows(_ceilings(hosts))]))
     print("\nevery twentieth of thousands of hosts is emptied at once")
-    print(of_records([_emptied(generate(DATA_CENTRE, seed=1))]))
+    print(records_table([_emptied(generate(DATA_CENTRE, seed=1))]))
 
 
 def _groups(hosts: int) -> Snapshot:

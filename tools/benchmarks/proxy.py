@@ -22,7 +22,7 @@ from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.publication import Wake, ask, ask_moments, now
 from ovirt_service.text import table
 from tests.proxy import running as proxies
-from tools.stage import INVENTORY_USER, TRIVIAL, WORKERS_USER, Stage, of_records, quantiles, running
+from tools.stage import INVENTORY_USER, TRIVIAL, WORKERS_USER, Stage, quantiles, records_table, running
 
 #: Hosts in a call, and how many calls of each size are made of each server.
 CALLS_BY_HOSTS = {2: 1500, 100: 1000, 500: 500, 1000: 300, 5000: 80}
@@ -211,7 +211,7 @@ def _decisions(title: str, stage: Stage, pause: float) -> None:
         "events a second": f"{(stage.last_event() - events) / passed:.0f}",
         "versions a second": f"{seen.versions / passed:.1f}",
     }
-    print(of_records([row]))
+    print(records_table([row]))
 
 
 class _Seen:
@@ -240,7 +240,7 @@ def _print_decisions(samples: list[Sample]) -> None:
         row = {"method": method, "units": "\n".join(units), "p50": f"{p50:.2f}", "p99": f"{p99:.2f}"}
         row |= {"p50/trivial": f"{p50 / base:.2f}", "p99/trivial p50": f"{p99 / base:.1f}"}
         rows.append(row)
-    print(of_records(rows))
+    print(records_table(rows))
 
 
 if __name__ == "__main__":

@@ -332,7 +332,7 @@ def externally(random: Random, state: State) -> dict[str, Any] | None:
 
 
 def enforcing(random: Random, state: State) -> dict[str, Any]:
-    """Nobody migrates: else the engine leaves the cluster alone. So often that what is by lot shows."""
+    """No VM migrates: else the engine leaves the cluster alone. So often that what is by lot shows."""
     for vm in state["vms"]:
         if vm["status"] == "migrating":
             vm["status"] = "up"

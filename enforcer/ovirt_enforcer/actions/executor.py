@@ -103,7 +103,7 @@ class Executor:
         key = task.admitted.cluster, intents[0].id, True
         self._dialogues.begin(key, self._send_request(task, intents))
         self._dialogues.wait()
-        outcome = self._dialogues.take_one(key)
+        outcome = self._dialogues.pop_ended(key)
         return intents if outcome is None else outcome.result()
 
     def follow(self, intents: Iterable[Intent]) -> None:
@@ -117,7 +117,7 @@ class Executor:
         looks = [(one, self.following.follow_action(one)) for one in intents if one.id not in self._requested]
         self._look_at(looks)
         for intent, _ in looks:
-            outcome = self._dialogues.take_one((intent.cluster, intent.id, False))
+            outcome = self._dialogues.pop_ended((intent.cluster, intent.id, False))
             if outcome is not None and not outcome.late:
                 outcome.result()
 
@@ -127,7 +127,7 @@ class Executor:
 
     def answers(self) -> Iterator[tuple[str, Outcome]]:
         """What has come of requests and looks, each with its cluster; of intents, those that have changed."""
-        for key, outcome in self._dialogues.take_ended():
+        for key, outcome in self._dialogues.pop_all_ended():
             if outcome.late and isinstance(outcome.error, EngineAway):
                 # If the engine is away for all, the next reading of it says so.
                 if self._said.is_news(key):

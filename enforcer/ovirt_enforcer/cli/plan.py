@@ -336,7 +336,7 @@ def _read_known(args: argparse.Namespace, _: Measured) -> "KnownHistory":
     config = configuration.load(args.config)
     found = read_engine_state(config, PATIENCE_SECONDS)
     with closing(Stores(config, create=False)) as stores:
-        there = stores.settings.of_leader()
+        there = stores.settings.leader_settings()
         other: tuple[str, ...] = ()
         if found.settings is not None and there is not None:
             other = differences(there, "here", recorded_settings(found.settings))

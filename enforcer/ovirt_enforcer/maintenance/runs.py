@@ -65,7 +65,7 @@ from ovirt_service.errors import UserError
 #: Phases in which the planner takes the VMs of a host away.
 _EMPTIED: Final = (HostPhase.DRAINING, HostPhase.DEACTIVATING)
 #: Two looks are this many times as far apart as one takes.
-_LEAST_PAUSE_LOOKS: Final = 5.0
+_LEAST_PAUSE_TURNS: Final = 5.0
 
 
 @dataclass(eq=False)
@@ -116,7 +116,7 @@ class MaintenanceRuns:
                 return way_home(run, snapshot, ended)
         return None
 
-    def take_due(self, snapshot: Snapshot) -> tuple[MaintenanceRun, ...]:
+    def pop_due(self, snapshot: Snapshot) -> tuple[MaintenanceRun, ...]:
         """Those that are due, as they were before the engine was read."""
         # No upgrade is shown any more whose run has ended.
         under_way = {run.id for run in self._active}
@@ -137,7 +137,7 @@ class MaintenanceRuns:
         seen: Observation,
         staying: Mapping[str, str],
         at_home: Mapping[str, Mapping[str, str]],
-        look_seconds: float,
+        turn_seconds: float,
     ) -> None:
         """Do what is next in a run, and look again soon where more may follow.
 
@@ -156,7 +156,7 @@ class MaintenanceRuns:
             waits = isinstance(decision, Wait) and (scene.blocked_by is None or not scene.blocked_by.runs)
             goes_on = host.phase is not HostPhase.WAITING or not waits
         if goes_on:
-            pause = max(self.settings.poll_seconds, _LEAST_PAUSE_LOOKS * look_seconds)
+            pause = max(self.settings.poll_seconds, _LEAST_PAUSE_TURNS * turn_seconds)
             self.due = min(self.due, self.clock() + pause)
 
     def _scene(
@@ -336,7 +336,7 @@ class UpgradeFlags:
         """Take the flag of a run away, if it is still its own."""
         self._shown.pop(run, None)
         what = "has ended and is still shown as an upgrade"
-        self._attempt(run, what, partial(self._take_away, cluster, upgrade_id(run)))
+        self._attempt(run, what, partial(self._finish_upgrade, cluster, upgrade_id(run)))
 
     def _attempt(self, run: str, what: str, work: Callable[[], None]) -> None:
         """Do it, unless it failed a few looks ago."""
@@ -369,7 +369,7 @@ class UpgradeFlags:
                 show_progress(self._connection, run.cluster, correlation_id, percent)
         self._shown[run.id] = percent
 
-    def _take_away(self, cluster: str, correlation_id: str) -> None:
+    def _finish_upgrade(self, cluster: str, correlation_id: str) -> None:
         state = read_upgrade(self._connection, cluster)
         if state.running and state.correlation_id == correlation_id:
             finish_upgrade(self._connection, cluster, correlation_id)

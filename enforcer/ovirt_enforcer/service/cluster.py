@@ -20,7 +20,7 @@ from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model.names import counted, group_names, vm_name
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.requests import HOMEWARD
+from ovirt_placement.planning.requests import Home
 from ovirt_placement.planning.steps import misfit
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import World
@@ -82,7 +82,7 @@ class ClusterWork:
     def answered(self, outcome: Outcome) -> None:
         """Take note of what a request or a look at a migration came to. Raises what was raised there."""
         try:
-            self._take_ended(outcome.result())
+            self._record_ended(outcome.result())
         except (Stale, Paused) as why:
             self._put_off_steps(why)
 
@@ -116,10 +116,10 @@ class ClusterWork:
             self._accept(reading)
         # While another plan is made, nothing is done that it does not know of.
         if self._under_way is not None and not self.planning:
-            self._take_steps(reading, self._under_way)
+            self._begin_steps(reading, self._under_way)
         self._hurry(self._parts.clock() + reading.seconds_left(self._cluster))
 
-    def _take_ended(self, intents: Iterable[Intent]) -> None:
+    def _record_ended(self, intents: Iterable[Intent]) -> None:
         for intent in intents:
             if intent.open:
                 continue
@@ -195,7 +195,7 @@ class ClusterWork:
             if reading.moves_in(self._cluster):
                 return True  # all will be well once what moves has arrived: it is said then
             # Without what a maintenance run asks for besides the rules.
-            rules = (one for one in plan.remaining if one.family not in (Leaving.family, HOMEWARD))
+            rules = (one for one in plan.remaining if one.family not in (Leaving.family, Home.family))
             if misfit(reading.projection.snapshot, replace(plan, remaining=tuple(rules))) is not None:
                 self._wanted = True  # what was on its way then has not arrived
                 return True
@@ -264,7 +264,7 @@ class ClusterWork:
         report(LogText.PLAN_DROPPED, cluster=self.retry_state.name, why=why)
         self._under_way, self._wanted = None, True
 
-    def _take_steps(self, reading: Reading, under_way: UnderWay) -> None:
+    def _begin_steps(self, reading: Reading, under_way: UnderWay) -> None:
         """Begin the steps that may run now, in their order, as far as the gates let them."""
         snapshot, clock = reading.snapshot, self._parts.clock
         closed: dict[int, Closed] = {}
@@ -296,7 +296,7 @@ class ClusterWork:
         task = Task(admitted, reading, plan=plan.id, number=place + 1)
         intents = self._parts.executor.begin(task)
         self._parts.moves.note_ours(*(intent.correlation_id for intent in intents))
-        self._take_ended(intents)
+        self._record_ended(intents)
         return any(intent.open for intent in intents)
 
     def _wait(self, reading: Reading, plan: Plan, closed: dict[int, Closed]) -> None:

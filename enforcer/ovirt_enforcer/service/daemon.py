@@ -39,7 +39,7 @@ _SLOWER: Final = 2.0
 _SLOWER_SECONDS: Final = 5.0
 #: Two readings of a cluster are this many seconds apart, and this many times what one takes.
 _LEAST_PAUSE_SECONDS = 1.0
-_LEAST_PAUSE_LOOKS = 5.0
+_LEAST_PAUSE_TURNS = 5.0
 
 
 class Pace:
@@ -47,12 +47,12 @@ class Pace:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._looked_at = -math.inf
-        #: What the last reading took, and what the last look did with all that came of it.
-        self._took = self.look_seconds = 0.0
+        self._turn_ended_at = -math.inf
+        #: What the last reading took, and the whole turn with what came of it.
+        self._took = self.turn_seconds = 0.0
 
-    def looked(self, began: float) -> None:
-        self._looked_at, self.look_seconds = self._clock(), self._clock() - began
+    def end_turn(self, began: float) -> None:
+        self._turn_ended_at, self.turn_seconds = self._clock(), self._clock() - began
 
     def fresh_until(self, began: float) -> float:
         """Until when steps may be begun on a reading that has ended now, in seconds of the clock."""
@@ -64,8 +64,8 @@ class Pace:
     @property
     def earliest(self) -> float:
         """When the next look may be at the earliest, in seconds of the clock."""
-        pause = max(_LEAST_PAUSE_SECONDS, _LEAST_PAUSE_LOOKS * self.look_seconds)
-        return max(self._clock(), self._looked_at + pause)
+        pause = max(_LEAST_PAUSE_SECONDS, _LEAST_PAUSE_TURNS * self.turn_seconds)
+        return max(self._clock(), self._turn_ended_at + pause)
 
 
 #: For so long what was done is remembered at the least, and so often what is older is dropped.
@@ -227,10 +227,10 @@ class Daemon:
             work.compare(reading.open_intents)
             if work.retry_state.due <= self._clock() and self.parts.goes_on():
                 self._try_for_cluster(cluster, self._reconcile, cluster, reading)
-        for run in self._runs.take_due(reading.snapshot):
+        for run in self._runs.pop_due(reading.snapshot):
             if self.parts.goes_on():
                 last = self._work(run.cluster).last_plan
-                known = reading, last.staying, last.at_home, self._pace.look_seconds
+                known = reading, last.staying, last.at_home, self._pace.turn_seconds
                 self._try_for_cluster(run.cluster, self._runs.advance, run, *known)
         # Clusters that are gone are forgotten once nothing is under way there.
         busy = {intent.cluster for intent in reading.open_intents}
@@ -238,7 +238,7 @@ class Daemon:
             self._clusters.pop(gone).leave()
         self._metrics.keep_only({cluster.name for cluster in reading.snapshot.clusters})
         self._last_reading = reading
-        self._pace.looked(reading.began)
+        self._pace.end_turn(reading.began)
 
     def _show_reading(self, watcher: Watcher, retry_state: RetryState, snapshot: Snapshot) -> None:
         """Show a reading to a watcher, whose failure never ends the work for clusters."""
@@ -277,7 +277,7 @@ class Daemon:
 
     def _reconcile(self, cluster: str, reading: Reading) -> None:
         work = self._work(cluster)
-        self.parts.recorder.looked_at(reading.snapshot, cluster)
+        self.parts.recorder.record_violations(reading.snapshot, cluster)
         self.parts.memory.observe(reading.snapshot, cluster)
         work.reconcile(reading)
         work.retry_state.recover()

@@ -24,9 +24,9 @@ from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.log import Complaint
 
 #: A lease is renewed, or looked at by those who do not hold it, so often while it lasts.
-_LOOKS_A_LEASE: Final = 3
+_CHECKS_A_LEASE: Final = 3
 #: When the database does not answer, it is asked again so much sooner.
-_RETRIES_A_LOOK: Final = 5
+_RETRIES_A_CHECK: Final = 5
 _log = logging.getLogger(__name__)
 
 
@@ -69,7 +69,7 @@ class Leader:
     _resigned: threading.Event = field(default_factory=threading.Event, init=False)
 
     def __post_init__(self) -> None:
-        self._look_seconds = self.lease_seconds / _LOOKS_A_LEASE
+        self._check_seconds = self.lease_seconds / _CHECKS_A_LEASE
         self._away = Complaint(_log, "the lease cannot be looked at", "the lease can be looked at again")
 
     def tend(self) -> bool:
@@ -80,7 +80,7 @@ class Leader:
         """
         with self._lock:
             if self.clock() >= self._due and not self._resigned.is_set():
-                self._look_at_lease()
+                self._check_lease()
         return self.epoch > 0
 
     @property
@@ -97,7 +97,7 @@ class Leader:
         term = self._term
         if term is None or term.epoch != epoch:
             return False
-        if term.until - self.clock() <= self._look_seconds:
+        if term.until - self.clock() <= self._check_seconds:
             with self._lock:
                 self._due = self.clock()
                 self.tend()
@@ -127,13 +127,13 @@ class Leader:
         threading.Thread(target=self._keep_lease, args=(hangs,), name="lease", daemon=True).start()
 
     def _keep_lease(self, hangs: Callable[[], bool]) -> None:
-        while not self._resigned.wait(max(self.seconds_until_due(), self._look_seconds / _RETRIES_A_LOOK)):
+        while not self._resigned.wait(max(self.seconds_until_due(), self._check_seconds / _RETRIES_A_CHECK)):
             if not hangs():
                 self.tend()
 
-    def _look_at_lease(self) -> None:
+    def _check_lease(self) -> None:
         asked = self.clock()
-        self._due = asked + self._look_seconds
+        self._due = asked + self._check_seconds
         try:
             if self._term is None:
                 self._take_lease(asked)
@@ -141,7 +141,7 @@ class Leader:
                 self._renew(self._term, asked)
         except StoreAway as away:
             self._away.say(str(away))
-            self._due = self.clock() + self._look_seconds / _RETRIES_A_LOOK
+            self._due = self.clock() + self._check_seconds / _RETRIES_A_CHECK
         else:
             self._away.say("")
 
@@ -161,7 +161,7 @@ class Leader:
             if held.owner != self.known:
                 self.known = held.owner
                 report(LogText.FOLLOWS, name=held.owner)
-            self._due = asked + min(self._look_seconds, held.left_seconds)
+            self._due = asked + min(self._check_seconds, held.left_seconds)
             return
         epoch = self.leases.take_lease(self.name, self.lease_seconds)
         if epoch is not None:

@@ -108,7 +108,7 @@ class EnforcerMetrics(Instruments):
         if intent.state is IntentState.DONE:
             self.migration_seconds.observe(max(0.0, intent.updated - intent.created))
 
-    def looked_at(self, name: str, violations: Iterable[Violation]) -> None:
+    def record_violations(self, name: str, violations: Iterable[Violation]) -> None:
         found = Counter((violation.constraint.family, _HARDNESS[violation.hard]) for violation in violations)
         known = self._violated.setdefault(name, set())
         known.update(found)
@@ -247,7 +247,7 @@ class Sampler:
     #: What was written last of what, in which epoch, and when by the clock.
     _written: dict[tuple[str, str], tuple[_Badness, int, float]] = field(default_factory=dict, init=False)
 
-    def looked_at(self, cluster: str, name: str, violations: Iterable[Violation]) -> None:
+    def record_violations(self, cluster: str, name: str, violations: Iterable[Violation]) -> None:
         """Take the rules that a cluster violates. Raises what stores raise."""
         hardness = [violation.hard for violation in violations]
         hard, soft = hardness.count(True), hardness.count(False)

@@ -10,12 +10,12 @@ from ovirt_enforcer.maintenance.decision import WayHome
 from ovirt_enforcer.planners import PlanQuestion
 from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_enforcer.service.recording import violated_groups
-from ovirt_placement.answers.plans import kept_text
+from ovirt_placement.answers.plans import kept_reasons
 from ovirt_placement.answers.plans.text import NoPlan, plan_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
-from ovirt_placement.planning.requests import HOMEWARD
+from ovirt_placement.planning.requests import Home
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
@@ -235,12 +235,12 @@ def last_plan(reading: Reading, plan: Plan, asked: AskedPlan) -> LastPlan:
     held = {one.vm for one in way.moved if one.vm in asked.question.holding.frozen}.difference(way.given_up)
     if held and math.isfinite(reading.seconds_left(plan.cluster)):
         return LastPlan(waiting, staying)  # time alone lets them go
-    return LastPlan(waiting, staying, {way.run: _staying(plan, asked.snapshot, HOMEWARD)})
+    return LastPlan(waiting, staying, {way.run: _staying(plan, asked.snapshot, Home.family)})
 
 
 def _staying(plan: Plan, snapshot: Snapshot, family: str) -> dict[str, str]:
     return {
-        vm: "; ".join(dict.fromkeys(kept_text(obstacle, snapshot) for obstacle in one.obstacles))
+        vm: "; ".join(kept_reasons(vm, one.obstacles, snapshot))
         for one in plan.remaining
         if one.family == family
         for vm in one.vms

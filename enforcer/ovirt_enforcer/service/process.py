@@ -99,7 +99,7 @@ class Changes:
         with suppress(OSError):  # it has been reported often enough, or is closed
             os.write(self._wake, b"!")
 
-    def take_changes(self) -> Changed:
+    def pop_changes(self) -> Changed:
         """What happened since this was called last."""
         with self._lock:
             with suppress(BlockingIOError):
@@ -139,7 +139,7 @@ class Changes:
         now, new = time.monotonic(), None
         if self._feed is not None:
             with suppress(FeedInterrupted):
-                new = self._feed.take_page(page, now)
+                new = self._feed.read_page(page, now)
         if new is None:
             self._feed = Feed(page, now)
         with self._lock:
@@ -284,7 +284,7 @@ class Service:
 
     def _pass_on_changes(self) -> bool:
         """Pass on what happened; whether that calls for a cycle."""
-        changed = self._changes.take_changes()
+        changed = self._changes.pop_changes()
         if not self._parts.epoch:
             return False
         self._ha_watch.tend()

@@ -132,12 +132,12 @@ class Recorder:
         if epoch:
             self.notifications.report(NoticeKind.LEADER_CHANGED, leader=self.name, epoch=str(epoch))
 
-    def looked_at(self, snapshot: Snapshot, cluster: str) -> None:
+    def record_violations(self, snapshot: Snapshot, cluster: str) -> None:
         violations = tuple(find_violations(snapshot, cluster))
         name = snapshot.cluster_by_id[cluster].name
-        self.metrics.looked_at(name, violations)
+        self.metrics.record_violations(name, violations)
         if self.sampler is not None:
-            self.sampler.looked_at(cluster, name, violations)
+            self.sampler.record_violations(cluster, name, violations)
         before = self._violated.get(cluster, {})
         now = self._violated[cluster] = {
             one.groups: group_names(one.groups, snapshot) for one in violations if one.hard

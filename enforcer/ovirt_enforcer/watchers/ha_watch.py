@@ -202,7 +202,7 @@ class HaMonitor:
             verdicts = tuple(unknown(reading.snapshot, one, str(error)) for one in reading.clusters)
             busy = self.clock() - began
         self._rested = self.clock() + _REST * busy
-        self._take_verdicts(reading, verdicts)
+        self._adopt_verdicts(reading, verdicts)
 
     def _begin_check(self) -> None:
         """Have the latest reading judged, unless the check before it goes on or was costly."""
@@ -217,9 +217,9 @@ class HaMonitor:
             self._judging = reading, call, self.clock()
             return
         why = "there are no statistics yet" if age is None else f"the statistics are {age:.0f} s old"
-        self._take_verdicts(reading, (unknown(reading.snapshot, one, why) for one in reading.clusters))
+        self._adopt_verdicts(reading, (unknown(reading.snapshot, one, why) for one in reading.clusters))
 
-    def _take_verdicts(self, reading: _Reading, verdicts: Iterable[ReservationVerdict]) -> None:
+    def _adopt_verdicts(self, reading: _Reading, verdicts: Iterable[ReservationVerdict]) -> None:
         """Take verdicts on all clusters that are watched; those of another epoch say nothing any more."""
         if reading.epoch != self.epoch():
             return

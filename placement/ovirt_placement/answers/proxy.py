@@ -109,7 +109,7 @@ def url_of(engine: str) -> str | None:
     return f"{scheme}://{server.get('listen') or _LISTEN}/"
 
 
-def of_machine(engine: str) -> ProxyRecord | None:
+def ask_local_proxy(engine: str) -> ProxyRecord | None:
     """Ask the proxy of an engine on this machine as the engine does; None if there is none."""
     url = None
     try:

@@ -279,11 +279,11 @@ def _read_configured(args: argparse.Namespace, measured: Measured) -> Configured
 
 
 def _read_health(args: argparse.Namespace, _: Measured) -> object:
-    from ovirt_placement.answers.status.health import of_engine, of_file
+    from ovirt_placement.answers.status.health import health_of_engine, health_of_file
 
     if args.state is not None:
-        return of_file(args.state, None if args.config is None else config.load(args.config))
-    return of_engine(config.load(args.config), args.timeout)
+        return health_of_file(args.state, None if args.config is None else config.load(args.config))
+    return health_of_engine(config.load(args.config), args.timeout)
 
 
 _READINGS: Mapping[Reads, Reading] = {

@@ -144,8 +144,8 @@ class _Setup(NamedTuple):
 
     def _decided_keys(self, policy: str, plan: SetupPlan, there: DefaultKeys) -> DefaultKeyChange:
         if self.args.undo:
-            return answers.taken(policy, there)
-        return answers.given(policy, plan.clusters, there)
+            return answers.keys_to_remove(policy, there)
+        return answers.keys_to_give(policy, plan.clusters, there)
 
     def _write_keys(self, policy: str, plan: SetupPlan) -> None:
         with opened(DefaultKeyStore, self.args) as store:

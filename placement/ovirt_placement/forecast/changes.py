@@ -107,7 +107,7 @@ def with_vm(snapshot: Snapshot, like: str, count: int) -> tuple[Snapshot, tuple[
 
 
 def _names(model: str, count: int, snapshot: Snapshot) -> tuple[str, ...]:
-    """Names that nobody has; they are ids, too."""
+    """Names that are not in use; they are ids, too."""
     names = {*(vm.name for vm in snapshot.vms), *(host.name for host in snapshot.hosts)}
     known = {*snapshot.vm_by_id, *snapshot.host_by_id, *names}
     numbered = (f"{model}+{number}" for number in itertools.count(1))

@@ -16,9 +16,9 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.site import Leaving, leaving
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
+from ovirt_placement.planning.problem.build_problem import PlanOptions, asking
 from ovirt_placement.planning.steps import end_of
-from ovirt_placement.rules.catalogue import find_violations, order
+from ovirt_placement.rules.catalogue import order
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.rule import Rule
@@ -43,7 +43,7 @@ class Start:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Outage:
     """What would happen, and the state at its end."""
 
     #: In the order of the starts.
@@ -57,7 +57,7 @@ class Course:
         return tuple(start for start in self.starts if start.host is None)
 
 
-def course(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> Course:
+def foresee_outage(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> Outage:
     """Hosts fail and their highly available VMs start again; then VMs that are down start one by one."""
     lost = [vm for host in down for vm in snapshot.vms_of_host.get(host, ())]
     state = World(snapshot).failed(frozenset(down)).snapshot
@@ -67,7 +67,7 @@ def course(snapshot: Snapshot, down: Sequence[str], starting: Iterable[str]) -> 
         found, state = _restarted(snapshot, state, cluster, failing)
         starts += found
     found, state = start_in_turn(state, dict.fromkeys(starting))
-    return Course((*starts, *found), tuple(vm.id for vm in lost if not vm.ha), state)
+    return Outage((*starts, *found), tuple(vm.id for vm in lost if not vm.ha), state)
 
 
 def _restarted(
@@ -164,7 +164,7 @@ class ForeseenFailures(Record, frozen=True, omit_defaults=False):
     """How many hosts may fail at once, whichever they are."""
 
     count: int
-    #: Whether one more may surely not; else nobody looked, or it is not known.
+    #: Whether one more may surely not; else it was not tried, or is not known.
     exact: bool
 
 
@@ -227,12 +227,8 @@ def evacuate(
 
 def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline: Deadline) -> Evacuation:
     to_leave = tuple(leaving(state, hosts))
-    options = PlanOptions(
-        repair=frozenset({Repair.HARD}),
-        spared=frozenset(group for one in find_violations(state, cluster) for group in one.constraint.groups),
-        closed=frozenset(hosts),
-        constraints=tuple(one for one in to_leave if not moved_by_engine(state.vm_by_id[one.vms[0]])),
-    )
+    asked = (one for one in to_leave if not moved_by_engine(state.vm_by_id[one.vms[0]]))
+    options = asking(state, cluster, asked, hosts)
     plan = repeated_plan(state, cluster, options, deadline)
     free_mb = {
         host.id: host.free_mb

@@ -124,7 +124,7 @@ def known(
 ) -> Known:
     """Return what `snapshot` does, and where it is from.
 
-    What nobody needs `measured` is not read where no service runs: it takes longer than all the rest.
+    What need not be `measured` is not read where no service runs: it takes longer than all the rest.
     """
     config = config or configured()
     until = time.monotonic() + (DEFAULT_DEADLINE_SECONDS if deadline is None else deadline)
@@ -139,7 +139,7 @@ def known(
 def wait_for_change(timeout: float, *, config: Config | None = None) -> bool:
     """Wait until the service has another version than this process has seen; whether it did in time.
 
-    Raises `NoService`, mostly at once, if there is nobody to wake us.
+    Raises `NoService`, mostly at once, if there is none to wake us.
     """
     config = config or configured()
     seen = opened(config).publication

@@ -35,7 +35,7 @@ _said = Said()
 
 
 class NoService(Exception):
-    """Nobody answers here; a socket that nobody answers was left by a process that died."""
+    """No service answers here; a socket without an answer was left by a process that died."""
 
 
 class NotAllowed(NoService):
@@ -105,7 +105,7 @@ class Services:
         """
         until = time.monotonic() + timeout
         heard = time.monotonic() + max(min(_HEARD_SECONDS, timeout * _HEARD_SHARE), 0.001)
-        connection = self._take_connection(directory)
+        connection = self._borrow_connection(directory)
         try:
             length = None if connection is None else _put_again(connection, question, heard)
             if connection is None or length is None:
@@ -134,7 +134,7 @@ class Services:
         while self._kept:
             self._kept.popitem()[1][1].close()
 
-    def _take_connection(self, directory: Path) -> socket.socket | None:
+    def _borrow_connection(self, directory: Path) -> socket.socket | None:
         """The connection to a service that was kept, if there is one, until it is kept again."""
         process, connection = self._kept.pop(directory, (0, None))
         if connection is not None and process != os.getpid():

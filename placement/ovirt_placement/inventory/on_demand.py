@@ -98,7 +98,7 @@ class Details:
 
 def read_details(connection: EngineConnection, wanted: Detail) -> Details:
     """Read what is wanted of all VMs; raises what `EngineConnection.get` raises."""
-    # The SDK takes long to load and is not needed where somebody publishes.
+    # The SDK takes long to load and is not needed where a service publishes.
     from ovirt_placement.engine.topology import detailed_vms, read_networks
 
     vms = {vm.id: VmDetails.of_vm(vm) for vm in detailed_vms(connection, wanted)}
@@ -143,7 +143,7 @@ NO_DEMANDS = Demands()
 
 def read_searches(connection: EngineConnection, wanted: Wanted) -> tuple[MemberSearch, ...]:
     """Have the engine answer them; raises what `EngineConnection.get` raises, but for its refusals."""
-    # The SDK takes long to load and is not needed where somebody publishes.
+    # The SDK takes long to load and is not needed where a service publishes.
     from ovirt_placement.engine.requests import search_members
 
     return tuple(search_members(connection, of, text) for of, text in sorted(wanted))
@@ -238,7 +238,7 @@ def needed(
 
 def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     """Measure what is wanted; raises what `EngineConnection.get` raises."""
-    # The SDK takes long to load and is not needed where somebody publishes.
+    # The SDK takes long to load and is not needed where a service publishes.
     from ovirt_placement.engine.topology import measured_vms, read_hosts
 
     tags = HOST_TAGS in wanted

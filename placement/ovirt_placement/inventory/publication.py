@@ -158,7 +158,7 @@ def age(moment: float) -> float | None:
 
 
 def now() -> float:
-    """Seconds since the machine started: one clock for all its processes, that nobody sets."""
+    """Seconds since the machine started: one clock for all its processes, which is never set."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 

@@ -44,7 +44,7 @@ class Waiting:
         #: When each move so far ends at the soonest, in units of burden: to compare those to be waited for.
         self.end: list[int] = []
 
-    def look_at_next(self) -> None:
+    def advance(self) -> None:
         at = len(self._ended)
         self._ended.append(0)
         self.end.append(self._burdens[at])
@@ -187,24 +187,24 @@ class Room:
             self._free_mb[host] = 0
             self._owed[host] = {share.left_by for share in self._lacking(host, debt_mb, waiting)}
             for share in self._shares.get(host, ()):
-                debt_mb -= _taken(share, debt_mb) if share.left_by in self._owed[host] else 0
+                debt_mb -= _claim(share, debt_mb) if share.left_by in self._owed[host] else 0
         for before in self._owed.get(host, ()):
             waiting.add(at, before)
 
     def _claim(self, at: int, host: str, needed_mb: int, waiting: Waiting) -> None:
         """What others left comes first, as far as it is there anyway: others may not be sure of it."""
-        needed_mb -= self._take_left(at, host, needed_mb, waiting)
+        needed_mb -= self._claim_left(at, host, needed_mb, waiting)
         for share in self._lacking(host, needed_mb - self._free_mb[host], waiting):
             waiting.add(at, share.left_by)
-        needed_mb -= self._take_left(at, host, needed_mb, waiting)
+        needed_mb -= self._claim_left(at, host, needed_mb, waiting)
         self._free_mb[host] -= needed_mb
 
-    def _take_left(self, at: int, host: str, needed_mb: int, waiting: Waiting) -> int:
+    def _claim_left(self, at: int, host: str, needed_mb: int, waiting: Waiting) -> int:
         """Claim what moves that have ended for certain left behind, and say how much that is."""
         taken_mb = 0
         for share in self._shares.get(host, ()):
             if waiting.has_ended(share.left_by, at):
-                taken_mb += _taken(share, needed_mb - taken_mb)
+                taken_mb += _claim(share, needed_mb - taken_mb)
         return taken_mb
 
     def _lacking(self, host: str, needed_mb: int, waiting: Waiting) -> list[_Share]:
@@ -232,7 +232,7 @@ def _soonest(shares: Iterable[_Share], needed_mb: int, waiting: Waiting) -> list
     return chosen
 
 
-def _taken(share: _Share, needed_mb: int) -> int:
+def _claim(share: _Share, needed_mb: int) -> int:
     taken = min(share.free_mb, needed_mb)
     share.free_mb -= taken
     return taken
@@ -257,7 +257,7 @@ def waits(problem: Problem, moves: Sequence[Move]) -> tuple[tuple[int, ...], ...
             waiting.add(after, before)
     company, room = Company(problem, travelling), Room(problem.free_mb)
     for its in travelling:
-        waiting.look_at_next()
+        waiting.advance()
         company.join(its, waiting)
         room.enter(its, problem.memory_mb, waiting)
     return waiting.reduced()

@@ -19,7 +19,7 @@ from ovirt_placement.rules.elements.verdict import Reason
 class ObstacleKind(StrEnum):
     """What it is. The comments name the fields that count; `vms`, `hosts` and `groups` are ids."""
 
-    #: Another rule of `groups` that `vms` must satisfy as well, with what it `asks`.
+    #: Another rule of `groups` that `vms` are to satisfy as well, with what it `asks`.
     RULE = "rule"
     #: `vms` are not migrated, wherever to: for `reasons`, in the `words` of who holds them, or since no
     #: host lets them in.
@@ -51,6 +51,8 @@ class ObstacleKind(StrEnum):
     #: No sequence of legal migrations does it; or none was found, and not all could be tried.
     NO_SEQUENCE = "no_sequence"
     NOT_FOUND = "not_found"
+    #: Legal migrations may repair a soft rule, but only at the expense of what counts no less.
+    OUTWEIGHED = "outweighed"
     #: What counts on its hosts is `needed` above the limit `available`, and was `before` the plan; of `count`
     #: such limits that were exceeded then this many (`repaired`) are not any more.
     ABOVE = "above"
@@ -107,8 +109,9 @@ class StepPurpose(StrEnum):
 
     #: It makes room for steps after it.
     ROOM = "room"
-    #: It brings a VM back to where the plan began, or, in a plan that undoes another, where that one began.
+    #: It brings a VM back to where the plan began; or where another one began, which is undone.
     BACK = "back"
+    HOME = "home"
     #: It brings a VM that stepped aside on to where it may stay.
     ON = "on"
     #: It takes a VM to a host that its placement keys accept.

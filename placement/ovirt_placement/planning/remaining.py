@@ -121,18 +121,23 @@ def _obstacles(end: End, goal: Goal, deadline: Deadline) -> Iterator[Obstacle]:
         from ovirt_placement.planning.solver.core import core
 
         blocking = core(end.problem, goal, deadline)
+    left_out = tuple(vm for vm in goal.vms if vm in end.left_out)
     if blocking is not None:
         yield from (_obstacle(end, goal, element) for element in blocking)
         if not blocking:
             yield _by_itself(end.problem, goal)
-    elif end.harm is not None and (vms := tuple(vm for vm in goal.vms if vm in end.left_out)):
-        lost = end.harm
+    if (lost := end.harm) is not None and left_out:
         yield Obstacle(
-            ObstacleKind.RESERVATION, vms, lost.hosts, unplaced=lost.vms, needed=lost.then, available=lost.now
+            ObstacleKind.RESERVATION,
+            left_out,
+            lost.hosts,
+            unplaced=lost.vms,
+            needed=lost.then,
+            available=lost.now,
         )
-    elif end.proven:
-        yield Obstacle(ObstacleKind.NO_SEQUENCE)
-    else:
+    elif blocking is None and end.proven:
+        yield Obstacle(ObstacleKind.NO_SEQUENCE if goal.hard else ObstacleKind.OUTWEIGHED)
+    elif blocking is None:
         yield Obstacle(ObstacleKind.NOT_FOUND)
     staying = {vm: why for vm in goal.vms if (why := end.stays(vm)) is not None}
     yield from staying.values()
@@ -208,7 +213,7 @@ def _by_itself(problem: Problem, goal: Goal) -> Obstacle:
 def _obstacle(end: End, goal: Goal, element: Element) -> Obstacle:
     if element.goal is not None:
         shared = tuple(vm for vm in element.goal.vms if vm in goal.vms) or element.goal.vms
-        asks = element.goal.constraint.asks
+        asks = element.goal.constraint.asks + ("" if element.goal.hard else ", which counts no less")
         return Obstacle(ObstacleKind.RULE, shared, groups=element.ids, asks=asks)
     first = element.ids[0]
     if element.kind is ObstacleKind.STAYS:

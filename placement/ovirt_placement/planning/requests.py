@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as with_options
 from itertools import islice
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from msgspec.structs import replace
 
@@ -17,19 +18,25 @@ from ovirt_placement.planning.plan import (
     Remaining,
     StepPurpose,
 )
+from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.bound import BestFirst, Places, closures, places_after, put_at
-from ovirt_placement.planning.problem.build_problem import PlanOptions, filters_of, pose, request_for, vetoes
+from ovirt_placement.planning.problem.build_problem import (
+    PlanOptions,
+    asking,
+    filters_of,
+    pose,
+    request_for,
+    vetoes,
+)
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.remaining import End, remains
-from ovirt_placement.planning.reservation import harm
-from ovirt_placement.planning.sequence import sequence
-from ovirt_placement.planning.steps import certify, plan_seconds, refusal, why_staying
+from ovirt_placement.planning.steps import certify, end_of, why_staying
 from ovirt_placement.rules.catalogue import constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.placement import World
+from ovirt_placement.rules.elements.placement import Placement, World
 from ovirt_placement.rules.elements.resources import required_mb
-from ovirt_placement.rules.elements.rule import AtMost, Constraint, Same, accepted_hosts
+from ovirt_placement.rules.elements.rule import Allowed, AtMost, Constraint, Same, accepted_hosts
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
 
 #: The word for it where a plan names its strategy.
@@ -44,11 +51,35 @@ class Moved(NamedTuple):
     target: str
 
 
+class Home(Constraint, frozen=True, kw_only=True):
+    """A VM, and the host that it is to go back to; it may step aside on the way, also once it is there."""
+
+    family: ClassVar[str] = StepPurpose.HOME
+    asks: ClassVar[str] = "on its former host"
+    positive: ClassVar[bool] = True
+
+    host: str
+
+    @property
+    def form(self) -> Allowed:
+        return Allowed(frozenset({self.host}))
+
+    @property
+    def binding(self) -> bool:
+        return False
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        return tuple(vm for vm, host in self.running(placement) if host != self.host)
+
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
+        return host == self.host
+
+
 class Undoing(NamedTuple):
     """The way back, and why VMs do not go it, by id."""
 
     plan: Plan
-    kept: Mapping[str, Obstacle]
+    kept: Mapping[str, tuple[Obstacle, ...]]
 
 
 def plan_back(
@@ -59,55 +90,29 @@ def plan_back(
     deadline: Deadline = NEVER,
     worse: Callable[[Snapshot], object] = lambda end: None,
 ) -> Undoing:
-    """The moves that bring VMs back to where they were, each of which the rules let pass.
+    """The fewest moves that bring as many VMs as can be back to where they were, each one legal.
 
-    No hard rule is violated at the end that holds now: the VMs that would violate it stay. VMs in `frozen`
-    do, too, with that as the reason, and those that were moved since; and all if the end is `worse`.
+    No hard rule is violated at the end that is satisfied now: the VMs that would violate it stay. VMs in
+    `frozen` do, too, with that as the reason, and those that were moved since; and all if the end is `worse`.
     """
-    kept = {one.vm: why for one in moved if (why := _why_kept(snapshot, cluster, one, frozen)) is not None}
+    whys = {one.vm: _why_kept(snapshot, cluster, one, frozen) for one in moved}
+    kept: dict[str, tuple[Obstacle, ...]] = {vm: (why,) for vm, why in whys.items() if why is not None}
     away = (one for one in moved if one.vm not in kept and snapshot.vm_by_id[one.vm].host != one.source)
     homes = {one.vm: one.source for one in away}
     while violated := _newly_violated(snapshot, cluster, homes):
-        kept |= {vm: violated[vm] for vm in homes if vm in violated}
+        kept |= {vm: (violated[vm],) for vm in homes if vm in violated}
         homes = {vm: home for vm, home in homes.items() if vm not in violated}
-    refused: frozenset[tuple[str, str]] = frozenset()
-    while True:
-        problem = pose(snapshot, cluster, frozen, refused)
-        found = sequence(problem, homes, deadline)
-        certified = certify(snapshot, problem, found.moves)
-        more = refusal(certified.end, cluster, certified.refused) if certified.refused else {}
-        if more.keys() <= refused:
-            break
-        refused |= more.keys()
-        for (vm, host), one in more.items():
-            if homes.get(vm) == host:
-                reasons = tuple(reason for _, reason in one.vetoes)
-                kept[vm] = Obstacle(ObstacleKind.REFUSED, (vm,), (host,), reasons=reasons)
-                del homes[vm]
-    steps, end = certified.steps, certified.end
-    stuck = [vm for vm, home in homes.items() if end.vm_by_id[vm].host != home]
-    kept |= dict.fromkeys(stuck, Obstacle(ObstacleKind.NO_SEQUENCE))
-    proven = found.proven and not stuck
-    asks_no_repair = pose(end, cluster, frozen, refused, PlanOptions(repair=frozenset()))
-    remaining = remains(End(end, asks_no_repair, frozen, proven), deadline)
-    if steps and worse(end):
-        steps, no_way = (), Obstacle(ObstacleKind.NO_WAY_BACK)
-        kept = {one.vm: kept.get(one.vm, no_way) for one in moved}
-    plan = Plan(
-        cluster=cluster,
-        strategy=STRATEGY,
-        steps=tuple(
-            replace(step, purpose=StepPurpose.BACK)
-            if any(homes.get(vm) == step.target for vm in step.vms)
-            else step
-            for step in steps
-        ),
-        remaining=remaining,
-        proven=proven,
-        at_least=len(homes) - len(stuck),
-        seconds=plan_seconds(steps),
-    )
-    return Undoing(plan, kept)
+    asked = (Home(groups=(), vms=(vm,), hard=True, priority=0.0, host=host) for vm, host in homes.items())
+    options = with_options(asking(snapshot, cluster, asked), soft=False)
+    plan = make_plan(snapshot, cluster, frozen, options=options, deadline=deadline)
+    kept |= {vm: one.obstacles for one in plan.remaining if one.family == Home.family for vm in one.vms}
+    end = end_of(snapshot, plan.steps)
+    if plan.steps and worse(end):
+        kept |= {vm: (Obstacle(ObstacleKind.NO_WAY_BACK),) for vm in homes if vm not in kept}
+        plan, end = Plan(cluster=cluster, strategy=STRATEGY), snapshot
+    left = pose(end, cluster, frozen, options=PlanOptions(repair=frozenset()))
+    remaining = remains(End(end, left, frozen, plan.proven), deadline)
+    return Undoing(replace(plan, strategy=STRATEGY, seed=None, remaining=remaining), kept)
 
 
 def _why_kept(snapshot: Snapshot, cluster: str, moved: Moved, frozen: Mapping[str, str]) -> Obstacle | None:
@@ -139,10 +144,6 @@ def _newly_violated(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) 
     }
 
 
-#: Stands in place of a family for VMs that are to go back, which no rule asks for.
-HOMEWARD = "home"
-
-
 def plan_home(
     snapshot: Snapshot,
     cluster: str,
@@ -151,12 +152,9 @@ def plan_home(
     deadline: Deadline,
 ) -> Plan:
     """The way back as it is now: a plan, in which `remaining` has the VMs that stay, with the reason."""
-    plan, kept = plan_back(
-        snapshot, cluster, moved, frozen, deadline, lambda home: harm(snapshot, home, cluster)
-    )
-    asks = "back on its host"
+    plan, kept = plan_back(snapshot, cluster, moved, frozen, deadline)
     staying = (
-        Remaining(groups=(), family=HOMEWARD, asks=asks, hard=False, vms=(vm,), obstacles=(why,))
+        Remaining(groups=(), family=Home.family, asks=Home.asks, hard=False, vms=(vm,), obstacles=why)
         for vm, why in kept.items()
     )
     return replace(plan, remaining=(*plan.remaining, *staying))
@@ -245,7 +243,7 @@ class _RoomSearch:
         """Moves, where the VM could start after them, and whether no fewer let it start (or none at all)."""
         problem, placement = self._problem, self._placement
         search: BestFirst[Places, Move] = BestFirst(frozenset(), (self.at_least,))
-        while search.seen < _MOST and not deadline.over and (state := search.take_next()) is not None:
+        while search.seen < _MOST and not deadline.over and (state := search.pop_next()) is not None:
             estimate = search.rank[0]
             put_at(placement, state)
             nearest = self._nearest()

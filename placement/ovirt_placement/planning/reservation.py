@@ -200,7 +200,7 @@ class Search:
         best = state = Places()
         self._judged[state] = start
         search: BestFirst[Places, Move] = BestFirst(state, self._rank(state, 0))
-        while self._states_left > 0 and not searching.over and (found := search.take_next()) is not None:
+        while self._states_left > 0 and not searching.over and (found := search.pop_next()) is not None:
             state = found
             if not self._judged[state].unplaced:
                 return self._found(search.steps_to(state), state, deadline, proven=self._small)

@@ -197,7 +197,7 @@ class DetourSearch:
         """Each look at a placement takes one of `budget`."""
         search = self._search
         best = ((*score(self._placement)[:4], 0, self._away(self._root)), self._root)
-        while budget.left > 0 and not deadline.over and (look := search.take_next()) is not None:
+        while budget.left > 0 and not deadline.over and (look := search.pop_next()) is not None:
             state, again = look
             estimate, away, memory_mb = search.rank
             (migrations,) = search.cost(look)

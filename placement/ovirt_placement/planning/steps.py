@@ -51,7 +51,7 @@ class Following:
     def follow_step(self, step: Step) -> bool:
         """Go on by a step, if all rules let it pass."""
         nearby = self._nearby and self._peers(step) <= _MOST_PEERS
-        before = self._looked_at(step) if nearby else self.state()
+        before = self._vicinity(step) if nearby else self.state()
         if not legal(before, step):
             return False
         after = World(before).moved(step.vms, step.target).snapshot
@@ -76,7 +76,7 @@ class Following:
         groups = {group.id for vm in step.vms for group in start.groups_of_vm.get(vm, ())}
         return sum(len(start.group_vms[group]) for group in groups)
 
-    def _looked_at(self, step: Step) -> Snapshot:
+    def _vicinity(self, step: Step) -> Snapshot:
         known = self._start.host_by_id
         hosts = frozenset(host for host in (*step.sources, step.target) if host in known)
         came = dict.fromkeys(vm for host in hosts for vm in self._came[host])
@@ -275,7 +275,7 @@ def _purpose(placement: ProblemPlacement, move: Move) -> StepPurpose:
     problem = placement.problem
     for vm in move.vms:
         for goal in problem.goals_of.get(vm, ()):
-            if not goal.constraint.groups and placement.violated(goal):
+            if not goal.constraint.groups and placement.violated(goal) and goal.right(move.host):
                 return StepPurpose(goal.constraint.family)
     if all(problem.where[vm] == move.host for vm in move.vms):
         return StepPurpose.BACK

@@ -70,7 +70,7 @@ def constraints(snapshot: Snapshot, cluster_id: str) -> Iterator[Constraint]:
 class Location(Record, frozen=True):
     """A running VM and its host.
 
-    Of a host that is not up nobody knows what still runs there: wait for it, or for its VMs to be
+    Of a host that is not up it is not known what still runs there: wait for it, or for its VMs to be
     restarted, and send no VM towards it.
     """
 

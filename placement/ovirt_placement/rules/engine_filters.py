@@ -130,7 +130,7 @@ def _reasons(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> Iterator[Reas
         if cpus is None:
             yield Reason(NO_CPUS_OF_ITS_OWN, vm=next(vm.id for vm in vms if is_exclusive(vm)), host=host.id)
             return
-        own = cpus.taken(threads=cluster.count_threads_as_cores)
+        own = cpus.dedicated_cpus(threads=cluster.count_threads_as_cores)
     sharing = [vm for vm in vms if not is_exclusive(vm)]
     largest = max(sharing, key=_cores, default=None)
     if largest is not None and _cores(largest) > cores - own:
@@ -155,7 +155,7 @@ def filter_by_pinning(snapshot: Snapshot, request: Request) -> tuple[Verdict, ..
         cpus = given_away(snapshot, host, vms)
         if cpus is None:
             yield Reason(NO_CPUS_OF_ITS_OWN, vm=exclusive, host=host.id)
-        elif resized is not None and cpus.taken(threads=True):
+        elif resized is not None and cpus.dedicated_cpus(threads=True):
             yield Reason(OTHERS_OWN_CPUS, vm=resized, host=host.id)
 
     return judge_known(snapshot, request, reasons)

@@ -49,8 +49,8 @@ def summed(weights: Iterable[Mapping[str, int]]) -> dict[str, int]:
     Source: PolicyUnitImpl.score of a group of VMs, which sums in a HashMap.
     """
     order, sums = KeyOrder(), Counter[str]()
-    for of_one in weights:
-        for host, weight in of_one.items():
+    for ranks in weights:
+        for host, weight in ranks.items():
             order.merge(host)
             sums[host] += weight
     return {host: sums[host] for host in order.listed()}
@@ -209,7 +209,7 @@ def _burden(
 def score_by_host_groups(snapshot: Snapshot, request: Request) -> dict[str, int]:
     """The engine's weight of each candidate host: the smaller, the better."""
 
-    def of_one(vm: str) -> dict[str, int]:
+    def rank_hosts(vm: str) -> dict[str, int]:
         """The best first: 1, and how many hosts violate soft groups of less priority or fewer."""
         soft = [
             (group, snapshot.group_hosts[group.id], group.hosts_rule.positive)
@@ -223,7 +223,7 @@ def score_by_host_groups(snapshot: Snapshot, request: Request) -> dict[str, int]
             }
         )
 
-    return summed(map(of_one, request.vms))
+    return summed(map(rank_hosts, request.vms))
 
 
 class EnginesWeight(NamedTuple):

@@ -208,7 +208,7 @@ class ApprovalStore(StoreAccess):
     def approve(self, plan: str, *, set_by: str) -> WaitingPlan | None:
         """Approve of a plan, in place of what was approved of in its cluster; None if it does not wait."""
         with self._transaction() as rows:
-            found = _taken(rows, plan)
+            found = _pop_waiting(rows, plan)
             if found is not None:
                 _approve(rows, found.cluster, plan, found.moves, set_by)
                 _record(rows, UserActionKind.APPROVE, found.cluster, plan, set_by)
@@ -217,7 +217,7 @@ class ApprovalStore(StoreAccess):
     def refuse(self, plan: str, *, set_by: str, reason: str) -> WaitingPlan | None:
         """Have a plan wait no more, and say why; None if it does not wait."""
         with self._transaction() as rows:
-            found = _taken(rows, plan)
+            found = _pop_waiting(rows, plan)
             if found is not None:
                 details = tuple(filter(None, [reason]))
                 _record(rows, UserActionKind.REFUSE, found.cluster, plan, set_by, details=details)
@@ -253,7 +253,7 @@ def _approve(rows: EngineRows, cluster: str, plan: str, moves: tuple[ApprovedMov
     rows.put(approvals, {"cluster": cluster}, values)
 
 
-def _taken(rows: EngineRows, plan: str) -> WaitingPlan | None:
+def _pop_waiting(rows: EngineRows, plan: str) -> WaitingPlan | None:
     """Have a plan wait no more; None if another was quicker, or it waits no more anyway."""
     found = rows.records(WaitingPlan, rows.select(waiting_plans).where(waiting_plans.c.plan == plan))
     return found[0] if found and rows.remove(waiting_plans, waiting_plans.c.plan == plan) == 1 else None

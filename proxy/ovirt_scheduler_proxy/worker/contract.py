@@ -132,7 +132,7 @@ def _describe_unit(name: str, unit: type) -> dict[str, Any]:
         text = inspect.cleandoc(function.__doc__) if isinstance(function.__doc__, str) else ""
         kinds[kind] = lines(text[:LONGEST_DESCRIPTION])
         problems.extend(_method_problems(function, method, arguments))
-    if not _takes(unit, 0):
+    if not _accepts_arguments(unit, 0):
         problems.append("its constructor needs arguments, but a unit is made without any")
     return {
         "name": name,
@@ -159,10 +159,10 @@ def _method_problems(function: Any, method: str, arguments: int) -> list[str]:
     if not callable(function):
         return [f"{method} is no method"]
     wanted = "(self, hosts, args)" if arguments == 2 else "(self, hosts, vm, args)"
-    return [] if _takes(function, arguments + 1) else [f"{method} must take {wanted}"]
+    return [] if _accepts_arguments(function, arguments + 1) else [f"{method} must take {wanted}"]
 
 
-def _takes(function: Any, count: int) -> bool:
+def _accepts_arguments(function: Any, count: int) -> bool:
     """Whether it can be called with that many arguments; what is written in C says nothing of its own."""
     try:
         inspect.signature(function).bind(*range(count))

@@ -130,7 +130,7 @@ def threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def limit_memory(extra: int) -> None:
+def count_memory(extra: int) -> None:
     """Let the calling process take at most `extra` bytes of private memory beyond what it has now."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
         now = next((int(line.split()[1]) << 10 for line in status if line.startswith("VmData:")), 0)

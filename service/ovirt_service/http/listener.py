@@ -256,7 +256,7 @@ class Listener:
         task.add_done_callback(self._entering.pop)
 
     def _give_up_entering(self, patience_seconds: float) -> None:
-        """Let nobody keep others out who says too little of TLS."""
+        """Let no client keep others out that says too little of TLS."""
         past = time.monotonic() - patience_seconds
         for task, since in self._entering.items():
             if since <= past:

@@ -102,7 +102,7 @@ class UpgradeFault(msgspec.Struct, frozen=True, kw_only=True):
 
     #: The installation fails; the host stays, and its status is install_failed.
     fail: bool = False
-    #: The host does not come back from its restart until somebody lets it recover.
+    #: The host does not come back from its restart until a test lets it recover.
     stay_away: bool = False
 
 
@@ -125,7 +125,7 @@ class Faults:
         """Forget all faults that have not come yet."""
         self._waiting.clear()
 
-    def take(self, kind: type[Fault], identity: str) -> Fault:
+    def pop_fault(self, kind: type[Fault], identity: str) -> Fault:
         """Give what a migration of this VM, or an upgrade of this host, meets; harmless if none waits."""
         for index, (wanted, fault) in enumerate(self._waiting):
             if wanted in (None, identity) and isinstance(fault, kind):

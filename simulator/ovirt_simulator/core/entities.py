@@ -286,5 +286,5 @@ _ALL = tuple(
 # fmt: on
 ROLES = {role.id: role for role in _ALL}
 BY_NAME = {role.name: role for role in _ALL}
-#: Those that make somebody the user of a VM.
+#: Those that make a person the user of a VM.
 USER_ROLE, USER_VM_MANAGER = BY_NAME["UserRole"], BY_NAME["UserVmManager"]

@@ -55,10 +55,10 @@ def _put_all(state: State, table: dict[str, Any], records: Iterable[Any]) -> Non
 
 def _load_hosts(state: State, snapshot: model.Snapshot) -> None:
     """One host manages storage, as in every engine: the first, if the state file names none."""
-    somebody = any(host.spm for host in snapshot.hosts)
+    is_known = any(host.spm for host in snapshot.hosts)
     for index, host in enumerate(snapshot.hosts):
         address = f"10.{index >> 16 & 255}.{index >> 8 & 255}.{index & 255}"
-        spm = host.spm if somebody else index == 0
+        spm = host.spm if is_known else index == 0
         state.put(state.hosts, _widened(Host, host, address=address, spm=spm))
 
 

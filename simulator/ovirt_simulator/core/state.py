@@ -128,7 +128,7 @@ class State:
             del self._there[before.host][vm.id]
         if vm.host is not None:
             self._there[vm.host][vm.id] = vm
-        self._take_memory(before, vm)
+        self._claim_memory(before, vm)
 
     def drop_vm(self, vm_id: str) -> None:
         """Forget a VM that is down."""
@@ -140,7 +140,7 @@ class State:
         vm = self.vms[pending.vm]
         self.pending[vm.id] = pending
         self.revision += 1
-        self._take_memory(vm, vm)
+        self._claim_memory(vm, vm)
 
     def drop_pending(self, vm_id: str) -> None:
         """Forget a start: it shows by now, or came to nothing."""
@@ -176,7 +176,7 @@ class State:
             pending=tuple(self.pending.values()),
         )
 
-    def _take_memory(self, before: Vm | None, vm: Vm) -> None:
+    def _claim_memory(self, before: Vm | None, vm: Vm) -> None:
         """Let a VM take memory where it is, is on its way to or is to start, and nowhere else."""
         pending, takes = self.pending.get(vm.id), dict.fromkeys(_places(vm), required_mb(vm))
         if pending is not None and pending.host not in takes:

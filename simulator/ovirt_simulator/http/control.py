@@ -318,7 +318,7 @@ class Disturbances:
         with self._lock:
             return list(self._waiting)
 
-    def take_disturbance(self, method: str, path: str) -> Disturbance | None:
+    def pop_disturbance(self, method: str, path: str) -> Disturbance | None:
         """Give what this request meets, if anything, and use it up by one."""
         with self._lock:
             for index, found in enumerate(self._waiting):

@@ -134,7 +134,7 @@ class _Listener(wsgi.Server):
         self.requests = _Threads(self, threads)
 
     def clear_stats(self) -> None:
-        """Begin to count, for nobody else: a table that the base keeps would hold each server for ever."""
+        """Begin to count, for this server alone: a table of the base would keep each server for ever."""
         super().clear_stats()  # type: ignore[no-untyped-call]
         vars(logging)["statistics"].pop(f"Cheroot HTTPServer {id(self)}")
 
@@ -270,7 +270,7 @@ class Application:
         if request.path.startswith(f"{CONTROL}/"):
             return self._guarded(request)
         disturbances = self._control.disturbances
-        disturbance = disturbances.take_disturbance(request.method, request.full_path.rstrip("?"))
+        disturbance = disturbances.pop_disturbance(request.method, request.full_path.rstrip("?"))
         if disturbance is None:
             return self._guarded(request)
         disturbances.delay(disturbance)

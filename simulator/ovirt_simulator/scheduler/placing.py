@@ -48,7 +48,7 @@ _WEIGHTS: dict[str, weights.Weight] = {
 class Scheduler:
     """Finds hosts for VMs. One at a time in each cluster: the engine's per-cluster semaphore.
 
-    The engine's lock is free while the external units are asked; nobody waits for the semaphore holding it.
+    The engine's lock is free while the external units are asked: none waits for the semaphore holding it.
     """
 
     def __init__(self, backend: Backend, external: ExternalUnits) -> None:

@@ -38,15 +38,15 @@ class Bench:
 def test_the_stock_fills_up_with_the_time_and_no_further() -> None:
     now = 0.0
     limit = RateLimit(60, lambda: now)
-    assert [limit.take_token() for _ in range(61)] == [True] * 60 + [False]
+    assert [limit.spend_token() for _ in range(61)] == [True] * 60 + [False]
     assert limit.seconds_until_next() == pytest.approx(60.0)
     now = 59.0
-    assert not limit.take_token()
+    assert not limit.spend_token()
     now = 60.5
-    assert limit.take_token()
-    assert not limit.take_token()
+    assert limit.spend_token()
+    assert not limit.spend_token()
     now = 1e6
-    assert [limit.take_token() for _ in range(61)] == [True] * 60 + [False]
+    assert [limit.spend_token() for _ in range(61)] == [True] * 60 + [False]
 
 
 def test_beyond_the_limit_they_wait_and_come_as_one_that_counts_them() -> None:

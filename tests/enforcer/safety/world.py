@@ -44,7 +44,7 @@ class World(Stage):
 
     def _notice_lost_answers(self, disturbances: Any) -> None:
         """Let the recorder know of each request for a migration whose answer gets lost."""
-        take = disturbances.take_disturbance
+        take = disturbances.pop_disturbance
 
         def on_take(method: str, path: str) -> Disturbance | None:
             met: Disturbance | None = take(method, path)
@@ -53,7 +53,7 @@ class World(Stage):
                 self.recorder.unheard.add(asked[1])
             return met
 
-        disturbances.take_disturbance = on_take
+        disturbances.pop_disturbance = on_take
 
     def befall(self, happening: Happening) -> None:
         with suppress(Rejected, NotFound):

@@ -116,7 +116,7 @@ def test_what_stays_the_same_is_written_four_times_an_hour(opening: Opening, clo
     with listening(before_cursor_execute=count):
         sampler = Sampler(opening(SampleStore), clock, lambda: 1)
         while clock.now < 2 * HOUR:
-            sampler.looked_at(CLUSTER, "blue", ())
+            sampler.record_violations(CLUSTER, "blue", ())
             sampler.judged([verdict(*SAFE)])
             clock.now += 10.0
     assert written == 2 * 2 * 4

@@ -123,7 +123,7 @@ def changes(server: Server, tmp_path: Path) -> Iterator[Changes]:
 
 def next_of(changes: Changes) -> Changed:
     assert wait([changes.fileno()], PATIENCE_SECONDS)
-    return changes.take_changes()
+    return changes.pop_changes()
 
 
 def test_first_it_says_that_anything_may_have_happened_then_each_event_once(
@@ -135,7 +135,7 @@ def test_first_it_says_that_anything_may_have_happened_then_each_event_once(
     assert codes
     engine.vms.stop("a")
     assert 33 in [event.code for event in next_of(changes).events]
-    assert not changes.take_changes().events
+    assert not changes.pop_changes().events
 
 
 def test_it_can_be_woken_though_nothing_happened(changes: Changes) -> None:
@@ -167,9 +167,9 @@ def test_two_readings_are_a_second_apart_and_five_times_what_one_takes(
     for takes, waits in looks:
         began = clock.now
         clock.now += takes
-        pace.looked(began)
+        pace.end_turn(began)
         ended = clock.now
-        assert pace.look_seconds == pytest.approx(takes)
+        assert pace.turn_seconds == pytest.approx(takes)
         assert pace.earliest == pytest.approx(ended + max(1.0, 5 * takes))
         clock.now += waits
         assert pace.earliest == pytest.approx(max(clock.now, ended + 1.0, ended + 5 * takes))

@@ -173,9 +173,9 @@ def test_violations_are_reported_by_family_and_hardness_until_they_are_repaired(
     def reported(name: str = CLUSTER) -> float | None:
         return bench.value("violations", cluster=name, family="vm_affinity", hardness="hard")
 
-    bench.recorder.looked_at(state("h2"), CLUSTER)
+    bench.recorder.record_violations(state("h2"), CLUSTER)
     assert reported() == 2
-    bench.recorder.looked_at(state("h1"), CLUSTER)
+    bench.recorder.record_violations(state("h1"), CLUSTER)
     assert reported() == 1
     bench.metrics.keep_only(set())
     assert reported() is None
@@ -237,7 +237,7 @@ def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
 ) -> None:
     for place in (satisfied, violated, violated, satisfied, satisfied, violated):
         vms = vm("a", "h1"), vm("b", place), vm("c", "h2")
-        bench.recorder.looked_at(snapshot(host("h1"), host("h2"), *vms, hard, soft), CLUSTER)
+        bench.recorder.record_violations(snapshot(host("h1"), host("h2"), *vms, hard, soft), CLUSTER)
     assert bench.reported.kinds == [
         NoticeKind.RULE_VIOLATED,
         NoticeKind.RULE_REPAIRED,
@@ -291,7 +291,7 @@ def test_rules_that_change_together_are_one_message_that_carries_each(bench: Ben
             (vm(f"a{name}", "h1"), vm(f"b{name}", place), group(name, TOGETHER, f"a{name} b{name}"))
             for name in names
         )
-        bench.recorder.looked_at(snapshot(host("h1"), host("h2"), *chain(*parts)), CLUSTER)
+        bench.recorder.record_violations(snapshot(host("h1"), host("h2"), *chain(*parts)), CLUSTER)
     assert bench.reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
     for notice in bench.reported.notices:
         rules = [one.facts["rule"] for one in notice.carried]

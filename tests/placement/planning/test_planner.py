@@ -18,6 +18,7 @@ from tests.builders import (
     APART,
     CLUSTER,
     SOFT_APART,
+    SOFT_TOGETHER,
     TOGETHER,
     Part,
     cluster,
@@ -210,6 +211,18 @@ def test_what_cannot_be_repaired_says_why(parts: tuple[Part, ...], reason: str) 
     assert reason in why(plan)
 
 
+@pytest.mark.parametrize(("first", "second"), [(5.0, 1.0), (1.0, 1.0)], ids=["more", "as much"])
+def test_a_soft_rule_is_not_said_to_be_beyond_repair_where_another_counts_no_less(
+    first: float, second: float
+) -> None:
+    """Each of the two could be repaired by one legal migration."""
+    near = group("g", SOFT_TOGETHER, "a b", priority=first)
+    wished = group("n", SOFT_APART, "a b", priority=second)
+    plan = make_plan(snapshot(*TWO, *PAIR, near, wished), CLUSTER, options=ALL)
+    assert (plan.proven, plan.steps, [one.groups for one in plan.remaining]) == (True, (), [("n",)])
+    assert why(plan) == "a and b must also run together, which counts no less (affinity group g)"
+
+
 def test_a_vm_that_is_frozen_stays_and_the_reason_is_reported() -> None:
     plan = planned(*TWO, vm("a", "h1"), vm("b", "h1", migratable=False), RIVALS, frozen={"a": "it rests"})
     assert plan.steps == ()
@@ -255,10 +268,20 @@ def test_headroom_is_given_up_for_a_hard_rule_alone_and_said(name: StrategyName,
     def end(wanted: AffinityRule) -> tuple[list[str], tuple[str, ...]]:
         state = snapshot(host("h1"), full, *vms, group("g", wanted, "a b"))
         plan = make_plan(state, CLUSTER, options=HEADROOM, strategy=strategy(name))
+        assert "no sequence of legal migrations repairs it" not in why(plan)
         return moves(plan), plan.crowded
 
     assert end(APART) == (["a to h2"], ("h2",))
     assert end(SOFT_APART) == ([], ())
+
+
+def test_the_ha_reservation_is_named_where_rules_contradict_each_other_as_well() -> None:
+    """Of the two rules one could be satisfied, if not for that; of the VMs one can restart in any case."""
+    vms = vm("a", "h1", ha=True), vm("b", "h1", ha=True)
+    both = group("g", APART, "a b", hosts_rule=TOGETHER, hosts="h2")
+    plan = planned(cluster(ha_reservation=True), *TWO, *vms, both)
+    assert plan.steps == ()
+    assert all("were left out" in obstacle_text(one.obstacles[1], snapshot()) for one in plan.remaining)
 
 
 def test_ha_reservation_is_not_made_worse() -> None:

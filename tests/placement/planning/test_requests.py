@@ -7,12 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.plans import kept_text
+from ovirt_placement.answers.plans import kept_reasons
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.requests import Moved, Undoing, make_room, plan_back
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from tests.builders import APART, CLUSTER, TOGETHER, Part, group, host, needed_mb, pending, rule, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_APART,
+    TOGETHER,
+    Part,
+    group,
+    host,
+    needed_mb,
+    pending,
+    rule,
+    snapshot,
+    vm,
+)
 from tests.examples import examples
 from tests.placement.planning.brute_force import Assignment
 from tests.placement.planning.ordering.oracle import Cluster, Request, Where
@@ -68,6 +81,16 @@ def back(state: Snapshot, moved: str, held: dict[str, str] | None = None) -> Und
             },
             id="moved since, or cannot move, or held",
         ),
+        pytest.param(
+            (host("h4", free_mb=0), vm("a", "h2"), vm("b", "h2"), vm("late", "h4", migratable=False)),
+            "a h1 h2, b h4 h2", ["a to h1"],
+            {"b": "h4 has 0 MiB free; b to h4: 1024 MiB needed, 0 MiB free"},
+            id="one for which there is no room keeps no other",
+        ),
+        pytest.param(
+            (vm("a", "h2"), vm("b", "h1"), group("g", SOFT_APART, "a b")), "a h1 h2", ["a to h1"], {},
+            id="for a soft rule no other makes way",
+        ),
     ],
 )  # fmt: skip
 def test_what_may_goes_back(
@@ -76,7 +99,8 @@ def test_what_may_goes_back(
     state = snapshot(*HS, *parts)
     undoing = back(state, moved, {"held": "it cools down"})
     assert sorted(moves(undoing.plan)) == goes
-    assert {vm: kept_text(why, state) for vm, why in undoing.kept.items()} == kept
+    reasons = {vm: "; ".join(kept_reasons(vm, why, state)) for vm, why in undoing.kept.items()}
+    assert reasons == kept
     assert all(step.after == () for step in undoing.plan.steps)
     assert undoing.plan.proven
 

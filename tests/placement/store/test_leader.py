@@ -310,13 +310,14 @@ def stage(opening: Opening) -> Stage:
 
 
 def test_the_first_settings_and_the_same_again_are_no_change(stage: Stage) -> None:
-    assert stage.settings.of_leader() is None
+    assert stage.settings.leader_settings() is None
     for _ in range(2):
         stage.record(mode="observe", repair=["hard"], cooldown_seconds=600.0)
     assert stage.sentences() == []
-    assert stage.settings.of_leader() == {"mode": "observe", "repair": ["hard"], "cooldown_seconds": 600.0}
+    known = {"mode": "observe", "repair": ["hard"], "cooldown_seconds": 600.0}
+    assert stage.settings.leader_settings() == known
     stage.leases.release(1)
-    assert stage.settings.of_leader() is None
+    assert stage.settings.leader_settings() is None
 
 
 def test_each_difference_is_named_with_what_it_was(stage: Stage) -> None:
@@ -359,7 +360,7 @@ def test_entries_may_be_more_than_names(stage: Stage) -> None:
 def test_a_clock_that_was_set_back_far_leaves_nobody_leading(stage: Stage, url: str) -> None:
     stage.record(mode="observe")
     set_clock(url, -60_000.0)
-    assert (stage.settings.of_leader(), stage.leases.leader()) == (None, None)
+    assert (stage.settings.leader_settings(), stage.leases.leader()) == (None, None)
 
 
 def test_one_that_leads_no_more_records_nothing(stage: Stage) -> None:
@@ -368,7 +369,7 @@ def test_one_that_leads_no_more_records_nothing(stage: Stage) -> None:
     assert stage.leases.take_lease("other", 600.0) == 2
     with pytest.raises(LeaseLost):
         stage.record(mode="enforce")
-    assert (stage.settings.of_leader(), stage.sentences()) == (None, [])
+    assert (stage.settings.leader_settings(), stage.sentences()) == (None, [])
     stage.epoch = 2
     stage.record(mode="observe")
-    assert (stage.settings.of_leader(), stage.sentences()) == ({"mode": "observe"}, [])
+    assert (stage.settings.leader_settings(), stage.sentences()) == ({"mode": "observe"}, [])

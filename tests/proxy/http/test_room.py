@@ -31,7 +31,7 @@ most_connections = {MOST}
 level = "warning"
 """
 
-NOBODY = 65534
+NO_VMS = 65534
 
 #: Becomes somebody else, asks again and again until it is ended, and prints the status of each answer.
 STRANGER = """
@@ -108,7 +108,7 @@ def test_the_kernel_reports_whose_a_connection_is() -> None:
 @contextmanager
 def stranger(proxy: RunningProxy, request: str) -> Iterator[IO[str]]:
     """Another user who makes this request in a loop: the statuses that he gets."""
-    command = [sys.executable, "-c", STRANGER, str(NOBODY), str(proxy.port), request]
+    command = [sys.executable, "-c", STRANGER, str(NO_VMS), str(proxy.port), request]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         yield process.stdout
@@ -126,13 +126,13 @@ def test_other_users_of_this_machine_may_read_metrics_and_nothing_else(proxy: Ru
             started = time.monotonic()
             assert proxy.filters(["Keep"], ["h1"])["result"] == ["h1"]
             assert time.monotonic() - started < 1
-    eventually(lambda: f"calls of uid {NOBODY} are refused" in proxy.log)
-    assert proxy.log.count(f"calls of uid {NOBODY}") == 1
+    eventually(lambda: f"calls of uid {NO_VMS} are refused" in proxy.log)
+    assert proxy.log.count(f"calls of uid {NO_VMS}") == 1
 
 
 @as_root
 def test_a_user_that_is_named_may_call(tmp_path: Path) -> None:
-    config = f'[server]\nallowed_users = ["{NOBODY}", "no-such-user"]\n'
+    config = f'[server]\nallowed_users = ["{NO_VMS}", "no-such-user"]\n'
     with serving(tmp_path, config=config, units=PLUGINS) as proxy, stranger(proxy, CALL) as named:
         assert named.readline() == "200\n"
 

@@ -21,7 +21,7 @@ from ovirt_placement.answers.keys.change import KeysListDocument
 from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.text import leads_to
 from ovirt_placement.answers.plans.what_if import WhatIfDocument, preview
-from ovirt_placement.answers.proxy import of_machine, record_of
+from ovirt_placement.answers.proxy import ask_local_proxy, record_of
 from ovirt_placement.answers.question import (
     CLUSTERS,
     AuthoredState,
@@ -41,7 +41,7 @@ from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.changes import Change
-from ovirt_placement.forecast.outages import course
+from ovirt_placement.forecast.outages import foresee_outage
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.keys import KeyPlace, KeyStore
@@ -166,7 +166,7 @@ class Questions:
         try:
             return with_machine(self.view.parts, reread(self.config), self.past.enforcement)
         except UserError as error:
-            proxy = of_machine(self.config.engine.name)
+            proxy = ask_local_proxy(self.config.engine.name)
             return msgspec.structs.replace(self.view.parts, mistakes=(str(error),), proxy=proxy)
 
     def status(self) -> StatusDocument:
@@ -265,7 +265,7 @@ class Questions:
         down = tuple(sorted(hosts))
 
         def ask() -> WhatIfDocument:
-            found = course(self.view.snapshot, down, ())
+            found = foresee_outage(self.view.snapshot, down, ())
             change = Change(self.view.snapshot, (), starts=found.starts, stopped=found.stopped)
             return preview(self.view.snapshot, change)
 

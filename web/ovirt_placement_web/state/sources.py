@@ -17,7 +17,7 @@ from typing import Final, TypeVar
 from ovirt_enforcer.history import steps
 from ovirt_placement.answers.document import known_state, listed
 from ovirt_placement.answers.status import EnforcementRecord, enforcement
-from ovirt_placement.answers.status.health import HealthState, nothing_known, of_known
+from ovirt_placement.answers.status.health import HealthState, health_of_known, nothing_known
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoService
@@ -136,7 +136,7 @@ class LiveState:
             true_at = last.true_at
         else:
             snapshot, published = found.known
-            error, parts = found.error, of_known(self._config, found)
+            error, parts = found.error, health_of_known(self._config, found)
             version = id(snapshot) if published is None else published.version
             shown = version, snapshot.pending, error is None
             age = found.age_seconds if published is None else published.age_seconds

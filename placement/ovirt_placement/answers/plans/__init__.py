@@ -63,6 +63,7 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
     _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
     _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
     _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",
+    _KIND.OUTWEIGHED: "repairing it takes headroom, or violates what counts no less, if it can be repaired",
     _KIND.ABOVE: "it remains above its limit of {available} by {needed}{before}{of_sums}",
     _KIND.NEARER: "{still} must still move for it{before}{of_places}",
     _KIND.REFUSED: "{vms} to {hosts}: {why}",
@@ -82,9 +83,9 @@ _SENTENCES: Final[Mapping[ObstacleKind, str]] = {
 #: Of a VM that was named before: why it is not migrated back.
 _OF_ONE_VM: Final[Mapping[ObstacleKind, str]] = {
     _KIND.STAYS: "{why}",
-    _KIND.REFUSED: "{why}",
     _KIND.ELSEWHERE: "it was moved meanwhile: it is {there}",
-    _KIND.NO_SEQUENCE: "no legal way leads there",
+    _KIND.NO_SEQUENCE: "no legal sequence of migrations moves it",
+    _KIND.NOT_FOUND: "no legal sequence of migrations that moves it was found; not all could be tried",
 }
 #: What is said where there is neither a reason nor words of another.
 _NO_REASON: Final = {_KIND.STAYS: "no host lets it in", _KIND.REFUSED: "the rules refuse it"}
@@ -111,14 +112,6 @@ def named_obstacles(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[
     )
 
 
-def staying_texts(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[str, ...]:
-    """The same as sentences about a VM of which it was said that it cannot leave."""
-    return tuple(
-        (kept_text if one.kind is _KIND.STAYS else obstacle_text)(one, snapshot)
-        for one in _by_reason(obstacles, snapshot)
-    )
-
-
 def _by_reason(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> Iterable[Obstacle]:
     found: dict[str, Obstacle] = {}
     for one in obstacles:
@@ -135,10 +128,13 @@ def obstacle_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
     return _text(_SENTENCES[obstacle.kind], obstacle, snapshot)
 
 
-def kept_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
+def kept_reasons(vm: str, obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[str, ...]:
     """Why a VM stays where it is, of which the name was said before."""
-    template = _OF_ONE_VM.get(obstacle.kind, _SENTENCES[obstacle.kind])
-    return _text(template, obstacle, snapshot)
+    found = []
+    for one in _by_reason(obstacles, snapshot):
+        own = _OF_ONE_VM if one.vms in ((), (vm,)) else {}
+        found.append(_text(own.get(one.kind, _SENTENCES[one.kind]), one, snapshot))
+    return tuple(dict.fromkeys(found))
 
 
 def misfit_text(misfit: Misfit, snapshot: Snapshot) -> str:
@@ -203,6 +199,7 @@ def _and(names: Collection[str]) -> str:
 _PURPOSES: Final = {
     StepPurpose.ROOM: "makes room for the next steps",
     StepPurpose.BACK: "goes back to where it was",
+    StepPurpose.HOME: "goes back to where it was",
     StepPurpose.ON: "moves on from its temporary host",
     StepPurpose.KEYS: "to a host that its placement keys accept",
     StepPurpose.MAINTENANCE: "off a host that is to be empty",

@@ -6,20 +6,22 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
-from ovirt_placement.answers.plans import (
-    NamedObstacle,
-    kept_text,
-    named_obstacles,
-    reason,
-    staying_texts,
-)
+from ovirt_placement.answers.plans import NamedObstacle, kept_reasons, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.forecast.outages import Evacuation, Staying
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, counted, names_of, with_names
+from ovirt_placement.model.names import (
+    NamedCluster,
+    NamedHost,
+    NamedVm,
+    counted,
+    named_vm,
+    names_of,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.site import MaintenancePlan, Relaxation, Round
-from ovirt_placement.planning.plan import ObstacleKind, Step
+from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step
 
 
 # -- A migration that a change would cost: as data and as a line.
@@ -94,8 +96,8 @@ def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord
 
 
 def staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
+    because = kept_reasons(one.vm, one.obstacles, snapshot)
     found = all(obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles)
-    because = staying_texts(one.obstacles, snapshot)
     return with_names(StayingVm, one, snapshot, proven=bool(one.obstacles) and found, because=because)
 
 
@@ -171,7 +173,7 @@ class VmThatStays(Record, frozen=True, omit_defaults=False):
     """A VM that was to be brought back, and why it is not."""
 
     vm: NamedVm
-    because: Annotated[str, kept_text]
+    because: str
 
 
 class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -194,7 +196,7 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     #: Migrations after the last round that bring VMs back, and how long they are estimated to take.
     back: tuple[Annotated[ForeseenMove, move_record], ...]
     back_seconds: float
-    not_back: tuple[VmThatStays, ...]
+    not_back: tuple[Annotated[VmThatStays, vm_that_stays], ...]
     #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
     #: as there was time to try.
     relaxed: tuple[Annotated[RelaxedObstacle, relaxed_obstacle], ...]
@@ -214,6 +216,11 @@ def maintenance_record(plan: MaintenancePlan, snapshot: Snapshot) -> ClusterMain
 
 def maintenance_round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
     return with_names(MaintenanceRound, one, snapshot, moves=one.steps, moved_by_engine=one.by_engine)
+
+
+def vm_that_stays(one: tuple[str, tuple[Obstacle, ...]], snapshot: Snapshot) -> VmThatStays:
+    vm, obstacles = one
+    return VmThatStays(named_vm(vm, snapshot), "; ".join(kept_reasons(vm, obstacles, snapshot)))
 
 
 def relaxed_obstacle(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:

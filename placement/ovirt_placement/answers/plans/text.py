@@ -20,8 +20,8 @@ from ovirt_placement.model.names import NamedGroup, counted, names_of
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan, Remaining, Step
-from ovirt_placement.planning.requests import HOMEWARD
 from ovirt_placement.planning.requests import STRATEGY as UNDO
+from ovirt_placement.planning.requests import Home
 from ovirt_placement.planning.steps import apply, misfit, schedule
 from ovirt_service.errors import UserError
 
@@ -78,7 +78,7 @@ def dropped_text(dropped: DroppedStep) -> str:
 
 
 def rule_text(rule: RemainingRule) -> str:
-    if rule.family in (Leaving.family, HOMEWARD):
+    if rule.family in (Leaving.family, Home.family):
         return f"maintenance: {rule.asks}"
     return f"{title(rule.groups)}, {'hard' if rule.hard else 'soft'}: {rule.asks}"
 

@@ -34,7 +34,7 @@ from ovirt_placement.forecast.changes import (
     with_keys,
     with_vm,
 )
-from ovirt_placement.forecast.outages import ForeseenFailures, Start, course, evacuate
+from ovirt_placement.forecast.outages import ForeseenFailures, Start, evacuate, foresee_outage
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,
@@ -291,7 +291,7 @@ def what_if_hosts(
         state, started = with_vm(state, find(name, "VM", now.vms, now).id, count)
         starting.extend(started)
     emptied, state = evacuate(state, tuple(host.id for host in maintenance), deadline.within(_EMPTYING_SHARE))
-    found = course(state, tuple(host.id for host in down), tuple(starting))
+    found = foresee_outage(state, tuple(host.id for host in down), tuple(starting))
     clusters = (
         *(host.cluster for host in (*maintenance, *down)),
         *(find(name, "host", now.hosts).cluster for name, _ in add_host),

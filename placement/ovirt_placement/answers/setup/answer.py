@@ -32,7 +32,7 @@ class ClusterKeys(Record, frozen=True, omit_defaults=False):
     weights: dict[str, float]
 
 
-def given(policy: str, clusters: Iterable[str], there: DefaultKeys) -> DefaultKeyChange:
+def keys_to_give(policy: str, clusters: Iterable[str], there: DefaultKeys) -> DefaultKeyChange:
     """What clusters are to be given that use the policy, by the ids of these."""
     wanted = set(clusters)
     # Those on which a user weighs special keys, or that were given them once.
@@ -52,7 +52,7 @@ def given(policy: str, clusters: Iterable[str], there: DefaultKeys) -> DefaultKe
     )
 
 
-def taken(policy: str, there: DefaultKeys) -> DefaultKeyChange:
+def keys_to_remove(policy: str, there: DefaultKeys) -> DefaultKeyChange:
     """What goes of the keys that clusters were given for the policy; what a user changed stays."""
     standing = {KeyPlace.of_key(key): key for key in there.keys}
     as_given = {one for one in there.given if standing.get(KeyPlace.of_key(one.key)) == one.key}

@@ -188,7 +188,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         paused = tuple(pause.sentence for pause in ask(PauseStore, PauseStore.pauses))
         plans = tuple(map(waiting, ask(ApprovalStore, ApprovalStore.waiting)))
         cycle = ask(CycleStore, CycleStore.last)
-        its_own = ask(EnforcerSettingsStore, EnforcerSettingsStore.of_leader)
+        its_own = ask(EnforcerSettingsStore, EnforcerSettingsStore.leader_settings)
     except StoreUnmade:
         return here
     leads = last if last is not None and last.left_seconds > 0 else None
@@ -219,11 +219,11 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
 
 
 def _unwritable(url: str) -> str | None:
-    from ovirt_placement.store.sql.connections import of_file_system, sqlite_path
+    from ovirt_placement.store.sql.connections import find_file_system_fault, sqlite_path
 
     with suppress(OSError):
         path = sqlite_path(url)
-        fault = None if path is None else of_file_system(path)
+        fault = None if path is None else find_file_system_fault(path)
         return None if fault is None else f"{fault.what}: {fault.remedy}"
     return None
 

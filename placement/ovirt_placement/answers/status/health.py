@@ -14,7 +14,7 @@ from ovirt_placement.answers.configured import (
     unmatched_names,
 )
 from ovirt_placement.answers.document import Document, KnownState, dated, known_state
-from ovirt_placement.answers.proxy import ProxyRecord, of_machine
+from ovirt_placement.answers.proxy import ProxyRecord, ask_local_proxy
 from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question, table
 from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.status import EnforcementRecord, enforcement, enforcement_text
@@ -168,7 +168,7 @@ def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUST
     return dated(answer, known.age_seconds)
 
 
-def of_file(path: Path, configuration: Config | None) -> HealthState:
+def health_of_file(path: Path, configuration: Config | None) -> HealthState:
     """What a state file says, and what a configuration names. Raises `UserError` if it is none."""
     return HealthState(
         snapshot=state_file.load(path),
@@ -177,10 +177,10 @@ def of_file(path: Path, configuration: Config | None) -> HealthState:
     )
 
 
-def of_engine(config: Config, deadline: float) -> HealthState:
+def health_of_engine(config: Config, deadline: float) -> HealthState:
     """What the inventory publishes, else the engine within `deadline` seconds, else what was known last."""
     try:
-        known = of_known(config, known_state(config, deadline=deadline, stale=True))
+        known = health_of_known(config, known_state(config, deadline=deadline, stale=True))
     except NoSnapshot as error:
         known = nothing_known(config, str(error))
     return with_machine(known, config)
@@ -198,7 +198,7 @@ def with_machine(
         mistakes=mistakes,
         names=configured_names(config),
         enforcer=None if mistakes else read_enforcer(config, known.snapshot),
-        proxy=of_machine(config.engine.name),
+        proxy=ask_local_proxy(config.engine.name),
     )
 
 
@@ -207,7 +207,7 @@ def nothing_known(config: Config, error: str) -> HealthState:
     return HealthState(snapshot=NO_STATE, source=source)
 
 
-def of_known(config: Config, found: KnownState) -> HealthState:
+def health_of_known(config: Config, found: KnownState) -> HealthState:
     snapshot, published = found.known
     if published is None:
         source = StateSource(kind="engine", where=config.engine.address)

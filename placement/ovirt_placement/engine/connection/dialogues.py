@@ -100,13 +100,13 @@ class Dialogues(Generic[K]):
         # An answer that came before its dialogue counted as late did not call `came_late`.
         self._get_on_until(time.monotonic())
 
-    def take_ended(self) -> Iterator[tuple[K, Outcome]]:
+    def pop_all_ended(self) -> Iterator[tuple[K, Outcome]]:
         """How dialogues ended, by their keys; each is taken once."""
         while self._ended:
             key = next(iter(self._ended))
             yield key, self._ended.pop(key)
 
-    def take_one(self, key: K) -> Outcome | None:
+    def pop_ended(self, key: K) -> Outcome | None:
         """How this one ended; None while it is under way."""
         return self._ended.pop(key, None)
 

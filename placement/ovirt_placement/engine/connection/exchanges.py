@@ -24,7 +24,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 from requests.utils import get_environ_proxies
 
-from ovirt_placement.engine.connection.failures import Cause, Unanswered, of_requests, too_late
+from ovirt_placement.engine.connection.failures import Cause, Unanswered, sort_requests_error, too_late
 from ovirt_service.process import BackgroundThread
 
 _MIB: Final = 2**20
@@ -132,7 +132,7 @@ class Server:
         if isinstance(outcome, Answer):
             return outcome
         if isinstance(outcome, requests.RequestException):
-            outcome = of_requests(outcome, seconds)
+            outcome = sort_requests_error(outcome, seconds)
         elif isinstance(outcome, ValueError | http.client.HTTPException):
             outcome = Unanswered(Cause.NO_ENGINE, f"the answer is not valid HTTP: {outcome}")
         if isinstance(outcome, Unanswered):

@@ -90,7 +90,7 @@ _OF_PROXIES: Final = (
 )
 
 
-def of_requests(error: requests.RequestException, seconds: float) -> Unanswered:
+def sort_requests_error(error: requests.RequestException, seconds: float) -> Unanswered:
     """Sort an error of requests', which keeps what happened somewhere among its causes.
 
     `seconds` is how long an answer was waited for.
@@ -101,7 +101,7 @@ def of_requests(error: requests.RequestException, seconds: float) -> Unanswered:
     if any(isinstance(cause, _OF_PROXIES) for cause in causes):
         return Unanswered(Cause.UNSENT, f"the way there is through an HTTP proxy, and that fails: {text}")
     if isinstance(inner, ssl.SSLError):
-        return _of_tls(inner)
+        return _sort_tls_error(inner)
     if isinstance(inner, socket.gaierror):
         return Unanswered(Cause.UNKNOWN_HOST, text)
     if isinstance(error, ValueError):  # requests has several kinds of URLs that are none
@@ -120,7 +120,7 @@ def too_late(seconds: float) -> Unanswered:
     return Unanswered(Cause.LOST, f"no answer within {seconds:g} s")
 
 
-def _of_tls(error: ssl.SSLError) -> Unanswered:
+def _sort_tls_error(error: ssl.SSLError) -> Unanswered:
     if isinstance(error, ssl.SSLCertVerificationError):
         if error.verify_code in _OTHER_NAME:
             return Unanswered(Cause.OTHER_NAME, error.verify_message)

@@ -58,7 +58,7 @@ class Feed:
         """Events that a page need not hold, wherever they are asked for: they were given out."""
         return self._seen.keys() - {self._anchor}
 
-    def take_page(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
+    def read_page(self, page: Sequence[EngineEvent], now: float) -> tuple[EngineEvent, ...]:
         """Return the events of a page that are new, lowest id first.
 
         Raises `FeedInterrupted` if the page does not follow on what is known.
@@ -82,7 +82,7 @@ class Feed:
 #: The engine has started: whatever happened while it was down was not logged. Of its own accord it writes the
 #: second, where it enforces affinity groups; only ovirt-engine-notifier writes the first.
 ENGINE_STARTED = frozenset({EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_START})
-#: These report what somebody found or failed to do, and change nothing: among them all external events.
+#: These report what was found, or could not be done, and change nothing: among them all external events.
 _WITHOUT_EFFECT = frozenset(
     code
     for code in EventCode
@@ -108,11 +108,11 @@ SUBJECTS: Mapping[int, SubjectKind] = {
 TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
 #: A host has other tags: nothing but a reading of the tags of hosts shows which.
 HOST_TAGS_CHANGED = {EventCode.USER_ATTACH_TAG_TO_VDS, EventCode.USER_DETACH_VDS_FROM_TAG}
-#: The host is lost, or back, or left: what ran there, or was on its way to it, changes with it. The engine
-#: cancels migrations to a host that is deactivated, and logs nothing of that.
+#: The dialogs that edit a VM or a host also put it into affinity groups and labels, which these alone report.
+#: Source: the engine's UpdateVmCommand and UpdateVdsCommand.
+MEMBERSHIPS_CHANGED = {EventCode.USER_UPDATE_VM, EventCode.USER_UPDATE_VDS}
+#: The host is lost, or back: what ran there changes with it.
 WITH_ITS_VMS = {
-    EventCode.USER_VDS_MAINTENANCE,
-    EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON,
     EventCode.VDS_FAILURE,
     EventCode.VDS_DETECTED,
     EventCode.VDS_RECOVER,
@@ -220,7 +220,7 @@ def reported_start(event: EngineEvent, began: float, heard: Heard) -> None:
 
 #: It died, or its host did and was fenced.
 _CRASHED = frozenset({EventCode.VM_DOWN_ERROR, EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE})
-#: It runs again, or went down because somebody wanted it.
+#: It runs again, or went down as a user wanted.
 _OVER = VM_STARTED | {EventCode.VM_DOWN}
 
 
@@ -305,7 +305,7 @@ def destination(description: str, vm_name: str, hosts: Mapping[str, str]) -> str
     """Find the target in the text of event 62 or 67; None unless it can mean but one host.
 
     The text is "... (VM: v, Source: h1, Destination: h2, User: u)": names are taken as a whole, so that one
-    with a comma, or with the text's own words in it, misleads nobody.
+    with a comma, or with the text's own words in it, misleads no reader.
     """
     _, found, rest = description.partition(f"(VM: {vm_name}, Source: ")
     if not found:

@@ -7,7 +7,7 @@ answer that is older than what is known by then counts for nothing, and the obje
 
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from ovirt_placement.inventory.publication import Moments
 from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
     HOST_TAGS_CHANGED,
+    MEMBERSHIPS_CHANGED,
     TAGS_CHANGED,
     WITH_ITS_VMS,
     Feed,
@@ -45,7 +46,7 @@ from ovirt_placement.inventory.service.schedule import (
     UnknownVms,
 )
 from ovirt_placement.inventory.service.view import Reading, View, reread
-from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_TAGS
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
@@ -210,7 +211,7 @@ class Follower:
         if (feed := self._feed) is not None:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
             try:
-                return feed.take_page(page, began)
+                return feed.read_page(page, began)
             except FeedInterrupted as interrupted:
                 _log.info("reads everything again: %s", interrupted)
         self._history = read_events(self._connection, at_most=PAGE)
@@ -241,10 +242,14 @@ class Follower:
             self._ask_for(*reported, now)
         detail, names = vms_named(event)
         names = names if detail & demands.details else ()
-        left = event.host if event.vm is None and code in WITH_ITS_VMS else None
-        for vm in self._view.vms.values() if names or left else ():
-            if vm.name in names or left in _places(vm) - {None}:
+        host = event.host if event.vm is None else None
+        for vm in self._view.vms.values() if names or host is not None else ():
+            # The engine cancels migrations to a host that is deactivated, and logs nothing of that.
+            comes = host is not None and vm.status == "migrating" and vm.migrating_to in (host, None)
+            if comes or vm.name in names or (vm.host == host and code in WITH_ITS_VMS):
                 self._rereads.ask(Subject(SubjectKind.VM, vm.id), now)
+        if code in MEMBERSHIPS_CHANGED:
+            self._ask_for_groups({event.cluster}, now)
         if event.vm is not None:
             after = _places(self._view.vms.get(event.vm))
             self._rereads.ask_for_hosts({event.host} | before | after, now)
@@ -258,6 +263,12 @@ class Follower:
         elif subject.kind is not SubjectKind.NETWORKS or Detail.NICS in self.demands.details:
             self._rereads.ask(subject, now)
 
+    def _ask_for_groups(self, clusters: Iterable[str | None], now: float) -> None:
+        """Read the affinity groups of these clusters again, and labels."""
+        for cluster in filter(None, clusters):
+            self._rereads.ask(Subject(SubjectKind.CLUSTER, cluster), now, BRIEFLY)
+        self._rereads.ask(Subject(SubjectKind.LABELS), now, BRIEFLY)
+
     def _absorb(self, reading: Reading, now: float) -> None:
         for subject in self._view.absorb(reading, now):
             self._rereads.ask(subject, now)
@@ -266,7 +277,7 @@ class Follower:
             complete = demands.details in reading.details.read
         elif reading.searches is not None:
             complete = demands.searches <= {(one.of, one.text) for one in reading.searches}
-        self._larger[reading.scope].take(reading.began, now, complete=complete)
+        self._larger[reading.scope].note_answer(reading.began, now, complete=complete)
         if reading.whole is not None:
             for event in self._history:
                 self._view.report(event, now)
@@ -324,7 +335,7 @@ class Follower:
         """Wait for the answers; raise what went wrong, once all of them have been taken in."""
         self._dialogues.wait()
         errors: list[Exception] = []
-        for asked, outcome in self._dialogues.take_ended():
+        for asked, outcome in self._dialogues.pop_all_ended():
             self._note_time(asked, late=outcome.late)
             if outcome.late and isinstance(outcome.error, UserError):
                 _log.info("%s: asks again: %s", asked, outcome.error)
@@ -361,9 +372,6 @@ class Follower:
         for identity in found if seek else ids:
             subject = Subject(kind, identity)
             self._put_found(subject, found.get(identity), began, wanted if detailed else None)
-        for vm in found.values() if seek else ():
-            for about in (Subject(SubjectKind.CLUSTER, vm.cluster), Subject(SubjectKind.LABELS)):
-                self._rereads.ask(about, self._clock(), BRIEFLY)
         if seek:
             self.unknown_vms.found(ids)
 
@@ -371,7 +379,7 @@ class Follower:
         """Put what was read into the view, a VM with these details; what is not newer stays due."""
         view, rereads, span = self._view, self._rereads, Span(began, self._clock())
         detailed = details is not None and view.demands.details in details
-        before = view.vms.get(subject.id)
+        before = view.known(subject)
         newer = view.put(subject, found, span, detailed=detailed)
         along = {SubjectKind.MEMORY} if subject.kind is SubjectKind.HOST else set()
         for kind in {subject.kind} | along:
@@ -379,8 +387,10 @@ class Follower:
                 rereads.read(Subject(kind, subject.id), found, began)
             else:
                 rereads.ask(Subject(kind, subject.id), span.ended, ONCE)
+        after = view.known(subject)
+        if isinstance(after, Vm | Host) and (before is None or before.cluster != after.cluster):
+            self._ask_for_groups({before and before.cluster, after.cluster}, span.ended)
         if subject.kind is SubjectKind.VM:
-            after = view.vms.get(subject.id)
             if not detailed:
                 rereads.ask(subject, span.ended, (LATER_SECONDS,))
             if _places(before) != _places(after):

@@ -165,7 +165,7 @@ class Publisher:
         return State(version.version, known if before else 0, version.moments, changes)
 
     def withdraw(self) -> None:
-        """Take away what names there are: nobody keeps them any more."""
+        """Take away what names there are: they are kept up to date no more."""
         self.save()
         self._names.withdraw()
 

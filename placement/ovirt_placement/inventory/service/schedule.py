@@ -210,7 +210,7 @@ class Reconciliation:
             self.read_at = _NEVER
         self.wake()
 
-    def take(self, began: float, now: float, *, complete: bool) -> None:
+    def note_answer(self, began: float, now: float, *, complete: bool) -> None:
         """Take note of an answer; one that lacks what is wanted by now is asked for again."""
         if complete:
             self.read_at = max(self.read_at, began)

@@ -43,7 +43,7 @@ from ovirt_service.daemon import Garbage, Notifier, Progress
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
 
-#: How often the store is looked at for placement keys, besides when somebody waits for that.
+#: How often the store is looked at for placement keys, besides when a reader waits for that.
 _LOOK_SECONDS = 0.25
 #: So often at most is the engine asked for VMs that readers ask for and that are not known.
 _SEEK_SECONDS = 0.25
@@ -54,7 +54,7 @@ _READY_SECONDS = 20.0
 #: A turn may make this many requests, each of which takes as long as it may, before it is believed to hang.
 _MOST_SLOW_REQUESTS = 10
 #: A thread that parses a long answer lets others go on so often. A turn is made of many short steps, and
-#: would wait before each for Python's usual 5 ms: decisions wait for turns, and nobody for larger readings.
+#: would wait before each for Python's usual 5 ms: decisions wait for turns, and nothing for larger readings.
 _SWITCH_SECONDS = 0.0005
 
 #: Nothing is published before the store was asked: decisions without keys would be worse than none so long.

@@ -212,6 +212,10 @@ class View:
     def vms(self) -> Mapping[str, Vm]:
         return self._vms.records
 
+    def known(self, subject: Subject) -> Any:
+        """What is known of a subject; None if that is nothing."""
+        return self._tables[subject.kind].records.get(subject.id)
+
     @property
     def cluster_ids(self) -> tuple[str, ...]:
         return tuple(self._clusters.records)

@@ -173,7 +173,7 @@ class _Search:
         )
         if large or site.by_engine or site.problem.guessed:
             return None
-        while (point := search.take_next()) is not None:
+        while (point := search.pop_next()) is not None:
             if not self._known.blocked and search.rank >= self._known.merit[1:]:
                 return replace(self._known, proven=True)
             if len(point.done) == len(site.asked):

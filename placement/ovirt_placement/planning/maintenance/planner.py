@@ -26,7 +26,7 @@ from ovirt_placement.planning.maintenance.site import (
 )
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Step
 from ovirt_placement.planning.planner import make_plan
-from ovirt_placement.planning.problem.build_problem import PlanOptions, pose, vetoes
+from ovirt_placement.planning.problem.build_problem import PlanOptions, asking, pose, vetoes
 from ovirt_placement.planning.requests import Moved, Undoing, plan_back
 from ovirt_placement.planning.reservation import without_rules
 from ovirt_placement.planning.steps import certify, end_of, plan_seconds, refusal
@@ -165,11 +165,8 @@ def _further(
     left = sorted(hosts, key=site.rank)
     while not deadline.over and (host := next((one for one in left if one not in tried), None)):
         vms = frozenset(site.stopped_on(host))
-        options = PlanOptions(
-            closed=frozenset({host}) | site.never,
-            constraints=tuple(one for one in leaving(state, (host,)) if vms.isdisjoint(one.vms)),
-            spared=frozenset({*state.group_by_id, *state.label_by_id}),
-        )
+        asked = (one for one in leaving(state, (host,)) if vms.isdisjoint(one.vms))
+        options = asking(state, site.cluster, asked, {host} | site.never)
         plan = make_plan(
             state,
             site.cluster,

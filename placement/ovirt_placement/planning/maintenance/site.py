@@ -100,8 +100,8 @@ class MaintenancePlan(msgspec.Struct, frozen=True):
     #: Migrations after the last round that bring VMs back; `after` names places among them.
     back: tuple[Step, ...] = ()
     back_seconds: float = 0.0
-    #: VMs that were to be brought back and stay where they went, with the reason.
-    kept: tuple[tuple[str, Obstacle], ...] = ()
+    #: VMs that were to be brought back and stay where they went, with the reasons.
+    kept: tuple[tuple[str, tuple[Obstacle, ...]], ...] = ()
     #: No plan for the same hosts has fewer rounds, and none with as few rounds fewer migrations before them.
     rounds_at_least: int = 0
     migrations_at_least: int = 0

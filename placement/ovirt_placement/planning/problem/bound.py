@@ -66,7 +66,7 @@ def least_excess(problem: Problem, goal: Goal) -> int:
     if not goal.partly or isinstance(goal.form, Even | AtLeast):
         return 0
     if goal.allowed is not None:
-        return sum(_stays_wrong(problem, goal, vm) for vm in goal.vms)
+        return sum(_stays_violated(problem, goal, vm) for vm in goal.vms)
     staying = _staying(problem, goal)
     least = 0 if staying is None else goal.excess(staying)
     if goal.limit is not None and not goal.limit.set_of and not goal.by_pairs:
@@ -143,13 +143,13 @@ def fixed(problem: Problem, goal: Goal) -> bool:
         staying = None if isinstance(goal.form, Even | AtLeast | Allowed) else _staying(problem, goal)
         problem.known_fixed[goal.number] = (
             (staying is not None and staying.faults > 0)
-            or (goal.allowed is not None and any(_stays_wrong(problem, goal, vm) for vm in goal.vms))
+            or (goal.allowed is not None and any(_stays_violated(problem, goal, vm) for vm in goal.vms))
             or _too_many(problem, goal)
         )
     return problem.known_fixed[goal.number]
 
 
-def _stays_wrong(problem: Problem, goal: Goal, vm: str) -> bool:
+def _stays_violated(problem: Problem, goal: Goal, vm: str) -> bool:
     return not goal.right(problem.where[vm]) and not any(map(goal.right, problem.targets[vm]))
 
 
@@ -240,7 +240,7 @@ class BestFirst(Generic[State, Edge]):
         #: Of the state that was taken last.
         self.rank = rank
 
-    def take_next(self) -> State | None:
+    def pop_next(self) -> State | None:
         """The state with the least rank that is still to be looked at, if any is."""
         while self._open:
             self.rank, _, cost, state = heappop(self._open)
@@ -323,7 +323,7 @@ def shortest(problem: Problem, bound: Sequence[int], deadline: Deadline) -> tupl
     placement = ProblemPlacement(problem)
     search: BestFirst[Places, Move] = BestFirst(frozenset())
     best = None
-    while (state := search.take_next()) is not None:
+    while (state := search.pop_next()) is not None:
         (migrations,) = search.cost(state)
         if best is not None and best[0] <= tuple(bound) and migrations > best[1]:
             break

@@ -57,6 +57,8 @@ class PlanOptions:
     cpu_headroom: float = 0.0
     #: Groups and legacy labels that are not to be repaired for now, by id.
     spared: frozenset[str] = frozenset()
+    #: Whether soft rules count: then none that is satisfied is violated if there is another way.
+    soft: bool = True
     #: Hosts that nothing is to be moved to for now, by id.
     closed: frozenset[str] = frozenset()
     #: Whether a VM whose placement keys refuse the host that it runs on is to be moved, as by a hard rule.
@@ -75,6 +77,18 @@ _APART = AtMost(most=1)
 _LIMITS = Sum | AtMost | Even | AtLeast | Allowed
 NOTHING_REFUSED: frozenset[tuple[str, str]] = frozenset()
 DEFAULT_OPTIONS = PlanOptions()
+
+
+def asking(
+    snapshot: Snapshot, cluster: str, constraints: Iterable[Constraint], closed: Iterable[str] = ()
+) -> PlanOptions:
+    """What is asked of a plan for these constraints alone, that repairs no rule of the cluster."""
+    violated = catalogue.find_violations(snapshot, cluster)
+    return PlanOptions(
+        spared=frozenset(group for one in violated for group in one.groups),
+        closed=frozenset(closed),
+        constraints=tuple(constraints),
+    )
 
 
 def pose(
@@ -149,7 +163,7 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
     """Rules with running members; a rule between VMs needs two of them."""
     placement = SnapshotPlacement(snapshot)
     rules = (*catalogue.constraints(snapshot, cluster), *options.constraints)
-    trimmed = list(_trimmed(rules, placement))
+    trimmed = list(_trimmed((one for one in rules if one.hard or options.soft), placement))
     if options.keys:
         trimmed.extend(catalogue.momentary_constraints(snapshot, cluster))
     priorities = sorted({one.priority for one in trimmed if not one.hard}, reverse=True)

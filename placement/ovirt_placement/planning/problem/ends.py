@@ -223,7 +223,7 @@ class Score(NamedTuple):
 def score(placement: ProblemPlacement) -> Score:
     """Of a placement that is the end of a plan; VMs that went and came back count nothing."""
     problem, moved = placement.problem, placement.moved
-    targets = _taken(placement).values()
+    targets = _headroom_used(placement).values()
     hard, *soft = placement.violations()
     return Score(
         hard=hard,
@@ -239,11 +239,11 @@ def score(placement: ProblemPlacement) -> Score:
 
 def crowded(placement: ProblemPlacement) -> tuple[str, ...]:
     """Targets of which what was placed takes some headroom, in the order of the hosts."""
-    targets = _taken(placement)
+    targets = _headroom_used(placement)
     return tuple(host for host in placement.problem.hosts if any(targets.get(host, ())[:2]))
 
 
-def _taken(placement: ProblemPlacement) -> Mapping[str, tuple[int, int, int]]:
+def _headroom_used(placement: ProblemPlacement) -> Mapping[str, tuple[int, int, int]]:
     """Of each target what is taken of its headroom, MiB and percent of a core, and of all that it has."""
     problem = placement.problem
     memory_in, cpu_in = brought(problem, placement.moved)

@@ -257,7 +257,7 @@ class ProblemPlacement(Placement):
         judging = []
         for goal in goals:
             others = (where for vm in goal.vms if vm not in vms for where in self.destinations(vm))
-            whole = isinstance(goal.form, OnePlace) and goal.form.takes_whole(host, others)
+            whole = isinstance(goal.form, OnePlace) and goal.form.admits_whole(host, others)
             if (goal.lenient or goal.collective) and not whole:
                 judging.append(goal)
         sources = {vm: self.where(vm) for vm in vms}

@@ -57,7 +57,7 @@ class Question:
             self._domains = _fewer(self._domains, self._asks_of)
         self._counts_memory = False
 
-    def take_memory_into_account(self) -> None:
+    def count_memory(self) -> None:
         """If it is known that all VMs fit by it as long as there are no rules."""
         if self._whole:
             self._counts_memory = True
@@ -291,7 +291,7 @@ def judge(
         question = Question(snapshot, part, hosts, left)
         rest = tuple(part)
         try:
-            question.take_memory_into_account()
+            question.count_memory()
             while (among := question.contradictory(rest)) is not None:
                 named, proven = _smallest(question, rest, among)
                 found.append(Contradiction(named, proven, question.only_for_memory(named)))

@@ -14,7 +14,7 @@ _MOST_VMS = 60
 _MOST_PLACES = 20_000
 #: Of these one question looks at as many in a second, at the least.
 _PLACES_A_SECOND = 5_000
-#: Elements that it is tried to do without: of a set of more, nobody reads which are not needed.
+#: Elements that it is tried to do without: of a larger set no reader cares which are not needed.
 _MOST_LEFT_OUT = 50
 #: Units of work, not seconds, that one question may take.
 _WORK = 2.0
@@ -50,19 +50,24 @@ def elements(problem: Problem, goal: Goal, vms: tuple[str, ...]) -> Iterator[Ele
     seen = {goal.number}
     for vm in vms:
         for other in problem.goals_of.get(vm, ()):
-            if other.hard and other.number not in seen and other.form is not None:
+            if _outranks(other, goal) and other.number not in seen and other.form is not None:
                 seen.add(other.number)
                 yield Element(ObstacleKind.RULE, other.constraint.groups, other)
 
 
+def _outranks(other: Goal, goal: Goal) -> bool:
+    """Whether no goal is repaired at the expense of another: it is hard, or satisfied and counts no less."""
+    return other.hard or (other.satisfied and other.level <= goal.level)
+
+
 def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:
-    """The members of a goal and those that hard rules tie to them, at most this many."""
+    """The members of a goal and those that rules tie to them which matter as much, at most this many."""
     found: Mapping[str, None] = dict.fromkeys(goal.vms)
     waiting = list(found)
     known = dict(found)
     while waiting and len(known) < most:
         for other in problem.goals_of.get(waiting.pop(0), ()):
-            fresh = [vm for vm in other.vms if vm not in known] if other.hard else []
+            fresh = [vm for vm in other.vms if vm not in known] if _outranks(other, goal) else []
             known.update(dict.fromkeys(fresh))
             waiting.extend(fresh)
     return tuple(known)

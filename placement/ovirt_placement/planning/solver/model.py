@@ -250,7 +250,7 @@ def reduced(
     """
     problem = placement.problem
     moving = sorted(vm for vm in vms if len(candidates.hosts_of(vm)) > 1)
-    kept = _of_each_kind(placement, candidates, moving, order, more)
+    kept = _one_of_each_kind(placement, candidates, moving, order, more)
     return {
         vm: tuple(
             host
@@ -261,7 +261,7 @@ def reduced(
     }
 
 
-def _of_each_kind(
+def _one_of_each_kind(
     placement: ProblemPlacement,
     candidates: CandidateHosts,
     moving: Collection[str],

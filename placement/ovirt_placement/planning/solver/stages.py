@@ -54,7 +54,7 @@ class RoomModel:
             arriving = sum(self._problem.memory_mb[vm] for vm in self._arrivals.get(host, ()))
             if arriving <= room:
                 continue
-            limit = self._model.cp.add(self._taken(host, self._problem.memory_mb) <= room)
+            limit = self._model.cp.add(self._growth(host, self._problem.memory_mb) <= room)
             if room < 0 and host not in self._fixed_targets:
                 # Overfull already: no VM need leave as long as none comes.
                 limit.only_enforce_if(self._arrives(host))
@@ -82,7 +82,7 @@ class RoomModel:
             size = max(1, problem.size_mb[host])
             taken = size - problem.free_mb[host] + self._brought_mb.get(host, 0)
             taken += size * (host in problem.failover)
-            cp.add(fullest * size >= 1000 * (taken + self._taken(host, problem.memory_mb))).only_enforce_if(
+            cp.add(fullest * size >= 1000 * (taken + self._growth(host, problem.memory_mb))).only_enforce_if(
                 arrives
             )
             if host in problem.used_cpu:
@@ -90,7 +90,7 @@ class RoomModel:
                 used = round(problem.used_cpu[host] + self._brought_cpu.get(host, 0.0))
                 cp.add(
                     fullest * cores * _HUNDREDTHS
-                    >= 1000 * (used * _HUNDREDTHS + self._taken(host, problem.cpu, _HUNDREDTHS))
+                    >= 1000 * (used * _HUNDREDTHS + self._growth(host, problem.cpu, _HUNDREDTHS))
                 ).only_enforce_if(arrives)
         return fullest
 
@@ -102,12 +102,12 @@ class RoomModel:
         crowd = self._model.cp.new_int_var(0, most, "")
         self._model.cp.add(
             crowd * _HUNDREDTHS + _HUNDREDTHS // 2
-            >= self._taken(host, need, _HUNDREDTHS) - round(spare * _HUNDREDTHS)
+            >= self._growth(host, need, _HUNDREDTHS) - round(spare * _HUNDREDTHS)
         )
         terms.append(crowd)
         return most
 
-    def _taken(self, host: str, need: Mapping[str, float], scale: int = 1) -> Term:
+    def _growth(self, host: str, need: Mapping[str, float], scale: int = 1) -> Term:
         """What a host has more than at the start by the VMs that the model decides."""
         at = self._model.at
         leaving = self._leaving.get(host, ())

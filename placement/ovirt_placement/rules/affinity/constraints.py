@@ -39,7 +39,7 @@ class Together(Constraint, frozen=True, kw_only=True):
         return off_gathering(dict(self.running(placement)))
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
-        """Where nobody else runs, or to a host that another member is on or on its way to (F2, F3)."""
+        """Where no other member runs, or to a host that another member is on or on its way to (F2, F3)."""
         peers = {there for peer in self.vms if peer != vm for there in placement.destinations(peer)}
         return not peers or host in peers
 

@@ -120,7 +120,7 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     group is split already (F2, F3); a negative peer excludes its host, both ends of a migration (F4).
     Negative outweighs positive, and VMs that exclude each other get no host at all. Asked as the engine
     asks, a VM may leave its host with its peers; and where the policy says so, a VM of a soft group that
-    nobody weighs gets no host (see `missing_units`).
+    no unit weighs gets no host (see `missing_units`).
     """
     everywhere: tuple[Reason, ...] = ()
     if request.parameters.get("affinity_missing_unit") == "reject":
@@ -167,7 +167,7 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
 def positive_peers(
     snapshot: Snapshot, vms: tuple[str, ...], unconfirmed: frozenset[str] = frozenset()
 ) -> dict[str, tuple[Reason, ...]]:
-    """Hosts that VMs must join their peers on, by host, with who is there; empty if nobody runs yet.
+    """Hosts that VMs must join their peers on, by host, with who is there; empty if none runs yet.
 
     Peers that are unconfirmed are left out.
     """

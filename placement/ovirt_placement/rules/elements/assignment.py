@@ -117,7 +117,7 @@ class _Filling:
     def rest(self, host: str) -> Resources:
         return self.left.get(host) or self.hosts[host]
 
-    def takes(self, block: Block, host: str) -> bool:
+    def fits(self, block: Block, host: str) -> bool:
         return (
             self.rest(host).cover(block.need)
             and block.admits(host)
@@ -148,7 +148,7 @@ def first_fit(
     for number in _largest_first(blocks):
         block = blocks[number]
         near = order if block.allowed is None else filter(block.allowed.__contains__, order)
-        home = next((host for host in near if host in hosts and filling.takes(block, host)), None)
+        home = next((host for host in near if host in hosts and filling.fits(block, host)), None)
         if home is not None:
             filling.put(block, home)
             homes[number] = home
@@ -167,7 +167,7 @@ def even_fit(blocks: Sequence[Block], hosts: Hosts) -> Homes | None:
         passed: list[tuple[int, str]] = []
         while roomiest and number not in homes:
             _, host = entry = heappop(roomiest)
-            if filling.takes(blocks[number], host):
+            if filling.fits(blocks[number], host):
                 filling.put(blocks[number], host)
                 homes[number] = host
                 entry = (-filling.rest(host).memory, host)
@@ -196,7 +196,7 @@ def search(blocks: Sequence[Block], hosts: Hosts, budget: Budget) -> Homes | Non
     Each host looked at is a step. Raises `BudgetSpentError` if the budget ends first.
     """
     filling = _Filling(hosts)
-    options = [[host for host in hosts if filling.takes(block, host)] for block in blocks]
+    options = [[host for host in hosts if filling.fits(block, host)] for block in blocks]
     order = sorted(range(len(blocks)), key=lambda number: (len(options[number]), *_size(blocks[number])))
     # Which blocks each host is barred from by name: hosts that differ in nothing else are alike.
     named = [block for block in blocks if block.allowed is not None or block.forbidden]
@@ -225,7 +225,7 @@ def _different(
     filling: _Filling, marks: Mapping[str, tuple[bool, ...]], block: Block, candidates: Sequence[str]
 ) -> Iterator[str]:
     """Hosts that take the block, one of those that are alike in all that matters, the fullest first."""
-    alike = {(filling.state(host), marks[host]): host for host in candidates if filling.takes(block, host)}
+    alike = {(filling.state(host), marks[host]): host for host in candidates if filling.fits(block, host)}
     return iter(sorted(alike.values(), key=lambda host: (filling.rest(host).memory, host)))
 
 
@@ -263,7 +263,7 @@ def can_all_differ(choices: Sequence[AbstractSet[str]]) -> bool:
 def most_served(choices: Sequence[AbstractSet[str]]) -> int:
     """From how many of the choices one can be taken so that no two are the same."""
     holders: dict[str, frozenset[str]] = {}
-    #: Who looked for a free place from here found none, and nobody else will.
+    #: From these no free place is found.
     closed: set[str] = set()
     for own in sorted(map(frozenset, choices), key=len):
         _serve(own, holders, closed)

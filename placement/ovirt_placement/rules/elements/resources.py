@@ -264,8 +264,8 @@ class Cpus:
         per_socket = host.cores // max(1, host.sockets)
         return cls(threads, [[threads] * per_socket for _ in range(host.sockets)])
 
-    def taken(self, *, threads: bool) -> int:
-        """How many CPUs are somebody's own: threads, or cores that have none to share any more."""
+    def dedicated_cpus(self, *, threads: bool) -> int:
+        """How many CPUs are dedicated to VMs: threads, or cores that have none to share any more."""
         if threads:
             return sum(self.threads - free for socket in self.sockets for free in socket)
         return sum(free == 0 for socket in self.sockets for free in socket)
@@ -303,7 +303,7 @@ class Cpus:
             return False
         return True
 
-    def take_cpus(self, vm: Vm) -> None:
+    def claim_cpus(self, vm: Vm) -> None:
         """Take the CPUs that a VM has already: where they do not fit into what is left, wherever any are."""
         if self.give(vm):
             return
@@ -331,6 +331,6 @@ def given_away(snapshot: Snapshot, host: Host, coming: Sequence[Vm] = ()) -> Cpu
     asking = {vm.id for vm in coming}
     held = {vm.id: vm for vm in there if is_exclusive(vm) and (vm.id not in asking or vm.host == host.id)}
     for one in sorted(held):
-        cpus.take_cpus(held[one])
+        cpus.claim_cpus(held[one])
     new = (vm for vm in coming if is_exclusive(vm) and vm.id not in held)
     return cpus if all(cpus.give(vm) for vm in new) else None

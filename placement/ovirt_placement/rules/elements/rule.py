@@ -78,7 +78,7 @@ class OnePlace(Record, frozen=True):
 
     place_of: Mapping[str, str]
 
-    def takes_whole(self, host: str, others: Iterable[str]) -> bool:
+    def admits_whole(self, host: str, others: Iterable[str]) -> bool:
         """Whether VMs may come to a host at once that are all but those on other hosts."""
         places = {self.place_of[one] for one in others if one in self.place_of}
         place = self.place_of.get(host)

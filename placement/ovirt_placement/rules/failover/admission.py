@@ -118,9 +118,9 @@ class Reserve:
         measure = Starts(after, self.cluster)
         for sweep in self.sweeps:
             if sweep.failures == 1:
-                found = self._of_single(sweep, vms, host, measure, budget)
+                found = self._judge_single(sweep, vms, host, measure, budget)
             else:
-                found = self._of_several(sweep, after, measure, budget)
+                found = self._judge_several(sweep, after, measure, budget)
             if found is not None:
                 return found
         return None
@@ -209,7 +209,7 @@ class Reserve:
             self._homes[vm.id] = frozenset(accepted)
         return self._homes[vm.id]
 
-    def _of_single(
+    def _judge_single(
         self, sweep: Sweep, vms: tuple[str, ...], host: str, measure: Starts, budget: Budget
     ) -> Loss | None:
         """Judge again what may have become worse; each failure is of one unit."""
@@ -226,7 +226,7 @@ class Reserve:
             raise BudgetSpentError
         return None
 
-    def _of_several(self, sweep: Sweep, after: Snapshot, measure: Starts, budget: Budget) -> Loss | None:
+    def _judge_several(self, sweep: Sweep, after: Snapshot, measure: Starts, budget: Budget) -> Loss | None:
         """Judge all sets again: another evacuation of one host may meet with those of others."""
         proven, _, spent = judge_and_keep(after, measure, sweep.failures, budget.left, sweep.units)
         budget.spend(spent)

@@ -2,7 +2,7 @@
 
 A set that contains one that is lost is not looked at again. Nor is one that falls into parts that do not
 meet: what each reckons with (its own hosts, the homes of its VMs, and the other ends of migrations from and
-to its hosts) nobody else does. Then each part has its starts as if it had failed alone. Affinity does not
+to its hosts) no other VM does. Then each part has its starts as if it had failed alone. Affinity does not
 matter: what gathers a VM at its home survives, since the home does; failing hosts hold no negative peers
 any more; and VMs on different homes are apart. So only sets whose parts meet are looked at.
 """

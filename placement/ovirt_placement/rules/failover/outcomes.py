@@ -31,7 +31,7 @@ class FailureUnit(Record, frozen=True):
 class Domain(Record, frozen=True):
     """A failure domain: whatever hosts it lists fail together."""
 
-    #: None for hosts that somebody asks about.
+    #: None for hosts that a caller asks about.
     name: str | None
     hosts: frozenset[str]
 
@@ -223,7 +223,7 @@ def protected(snapshot: Snapshot, hosts: Iterable[str]) -> Mapping[str, tuple[st
 
 
 def find_lost(snapshot: Snapshot, cluster_id: str) -> tuple[Lost, ...]:
-    """Highly available VMs of a cluster that do not run, though nobody has stopped them."""
+    """Highly available VMs of a cluster that do not run, though no user has stopped them."""
     lost = (vm for vm in snapshot.vms if vm.cluster == cluster_id and vm.ha and is_lost(snapshot, vm))
     on = ((vm, snapshot.host_by_id.get(vm.host or "")) for vm in lost)
     return tuple(

@@ -23,7 +23,7 @@ from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.rule import Rule, Scope, accepted_hosts
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.failover.measures import bond_of
-from ovirt_placement.rules.placement_rules.in_force import find_ways, restart_orders
+from ovirt_placement.rules.placement_rules.in_force import find_paths, restart_orders
 from ovirt_placement.rules.rule_list import restart_filters
 
 
@@ -84,8 +84,8 @@ class RestartOrder:
         before = sum(priority > priorities[vm] for priority in priorities.values())
         behind = sum(priority < priorities[vm] for priority in priorities.values())
         directly = {one: self._before(one, own) for one in own}
-        earlier = find_ways(vm, directly)
-        later = sum(one != vm and vm in find_ways(one, directly) for one in own)
+        earlier = find_paths(vm, directly)
+        later = sum(one != vm and vm in find_paths(one, directly) for one in own)
         return Rank(before + len(earlier) + 1, len(priorities) - behind - later)
 
     def _by_rules(self, vms: list[str]) -> list[str]:
@@ -188,7 +188,7 @@ class RestartCheck:
         return all(self._pass_in_turn(failed, starts) for starts in self._independent(in_turn))
 
     def _pass_in_turn(self, failed: frozenset[str], homes: Mapping[str, str]) -> bool:
-        state = self._looked_at(failed, homes)
+        state = self._vicinity(failed, homes)
         for vm, home in homes.items():
             if not self.accepted(state, (vm,), (home,)):
                 return False
@@ -217,7 +217,7 @@ class RestartCheck:
         """The state after a failure."""
         return World(self._whole).failed(failed).snapshot
 
-    def _looked_at(self, failed: frozenset[str], homes: Mapping[str, str]) -> Snapshot:
+    def _vicinity(self, failed: frozenset[str], homes: Mapping[str, str]) -> Snapshot:
         """As much of it as the filters look at for these homes: that is much quicker."""
         if not self.nearby:
             return self.failure_state(failed)

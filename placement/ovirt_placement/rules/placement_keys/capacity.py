@@ -66,7 +66,7 @@ def host_places(snapshot: Snapshot) -> dict[str, int]:
 def presences(snapshot: Snapshot, vms: Iterable[Vm]) -> Iterator[Presence]:
     """Where these VMs of the snapshot count; nothing of those that are nowhere.
 
-    A running VM brings the keys that were recorded when it started, or its present ones if nobody recorded
+    A running VM brings the keys that were recorded when it started, or its present ones if none were recorded
     them. One that is just starting brings its present ones: a record would be of an earlier run.
     """
     places, recorded = host_places(snapshot), recorded_sets(snapshot)

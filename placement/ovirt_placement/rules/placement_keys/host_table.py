@@ -274,7 +274,7 @@ def host_table_without(snapshot: Snapshot, settings: KeySettings, vm: Vm) -> Hos
     for presence in presences(snapshot, [vm]):
         for held in presence.held:
             capacities[held.place] = without_vm(capacities[held.place], held, vm)
-        columns = _of_others(columns, presence)
+        columns = _without_own(columns, presence)
     return HostTable(table.ids, capacities, _lists(snapshot, columns, settings))
 
 
@@ -313,7 +313,7 @@ def _brought_columns(snapshot: Snapshot, earlier: Earlier | None) -> Columns:
     return columns
 
 
-def _of_others(every: Columns, presence: Presence) -> Columns:
+def _without_own(every: Columns, presence: Presence) -> Columns:
     """What others bring than one VM."""
     own = grouped(presence.keys)
 

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.record import CLUSTER, NODE, SYSTEM, Record, may_set
 
-#: A number as somebody wrote it, or as it was computed.
+#: A number as a user wrote it, or as it was computed.
 Written: TypeAlias = float | str | Fraction
 
 #: A numerator and a positive denominator, reduced or not.

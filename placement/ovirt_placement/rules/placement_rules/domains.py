@@ -13,7 +13,7 @@ from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.rule import AtLeast, Even, OnePlace, off_gathering
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
-    NOBODY,
+    NO_VMS,
     Against,
     Judge,
     PlacementConstraint,
@@ -45,7 +45,7 @@ class InDomains(PlacementConstraint, frozen=True, kw_only=True):
         """Where members are drawn together, company is no harm."""
         if self.positive:
             return super().company(vm, placement)
-        others = count_others(self.vms, vm, placement, self.domain_of, NOBODY)
+        others = count_others(self.vms, vm, placement, self.domain_of, NO_VMS)
         return lambda host: others.at_most[self.domain_of.get(host, "")]
 
 
@@ -56,7 +56,7 @@ class Counts(NamedTuple):
     surely: Counter[str]
     #: Those that hold a host there, too: a migrating VM counts at both ends.
     at_most: Counter[str]
-    #: How many are somewhere, and nobody knows where.
+    #: How many are in a place that is not known.
     unknown: int
 
 
@@ -151,7 +151,7 @@ class Spread(InDomains, frozen=True, kw_only=True):
             for level in levels
         )
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against domains that would have too many, and against leaving one that would have too few."""
         others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
         home = self.home(vm, placement)
@@ -177,7 +177,7 @@ class Spread(InDomains, frozen=True, kw_only=True):
         return highest - self._lowest(others, domain)
 
     def _lowest(self, others: Counts, domain: str | None) -> int:
-        """How many the emptiest domain has, at the best for those of whom nobody knows where they are."""
+        """How many the emptiest domain has, at the best for those whose place is not known."""
         counts = others.surely.copy()
         if domain is not None:
             counts[domain] += 1
@@ -257,7 +257,7 @@ class MinimumDomains(InDomains, frozen=True, kw_only=True):
         domains = {self.domain_of[host] for host in hosts if host in self.domain_of}
         return max(0, min(self.least, len(hosts)) - len(domains))
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against domains that others are in already, as long as there are too few."""
         peers = [peer for peer in self.vms if peer != vm and peer not in unconfirmed]
         held = [{self.domain_of.get(host) for host in placement.occupied(peer)} for peer in peers]
@@ -327,7 +327,7 @@ class SameDomain(InDomains, frozen=True, kw_only=True):
         """Members off the domain that most share."""
         return off_gathering({vm: self.domain_of.get(host) for vm, host in self.running(placement)})
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against domains without another member, where one is in any; within its own a member may move."""
         others = {
             self.domain_of[host]: peer

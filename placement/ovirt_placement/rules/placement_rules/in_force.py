@@ -91,11 +91,11 @@ def mistakes(rule: PlacementRule) -> Iterator[str]:
         yield f"a rule of the kind {kind.name} needs domains or domain_tags"
     if not kind.weaker and not (rule.enforcing and rule.continuous):
         yield f"a rule of the kind {kind.name} is neither soft nor satisfied in the end only"
-    yield from _wrong_searches(rule)
-    yield from _wrong_numbers(rule)
+    yield from _search_mistakes(rule)
+    yield from _number_mistakes(rule)
 
 
-def _wrong_searches(rule: PlacementRule) -> Iterator[str]:
+def _search_mistakes(rule: PlacementRule) -> Iterator[str]:
     for _, text in rule.searches:
         if not text.strip():
             yield f"{SEARCH} needs what to search for"
@@ -103,7 +103,7 @@ def _wrong_searches(rule: PlacementRule) -> Iterator[str]:
             yield f"{SEARCH}{text}: a search for members takes neither sortby nor page"
 
 
-def _wrong_numbers(rule: PlacementRule) -> Iterator[str]:
+def _number_mistakes(rule: PlacementRule) -> Iterator[str]:
     for field in ("most", "least", "max_skew", "min_domains"):
         number, lowest = getattr(rule, field), int(rule.kind != CAPACITY.name)
         if number is not None and not lowest <= number <= LARGEST:
@@ -121,7 +121,7 @@ def is_in_force(found: Resolved) -> bool:
 
 
 def not_known_yet(snapshot: Snapshot, cluster: str) -> list[str]:
-    """Rules of a cluster of which nobody knows yet who they are about, each with the reason."""
+    """Rules of a cluster of which it is not known yet what they are about, each with the reason."""
     return [
         f"placement rule {found.rule.name}: {found.unknown[0]}"
         for found in resolved_rules(snapshot)
@@ -135,7 +135,7 @@ def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
     return KINDS[found.rule.kind].make(snapshot, found, _standing(snapshot).concerned[number])
 
 
-def find_ways(node: str, follows: Mapping[str, Collection[str]]) -> Mapping[str, str]:
+def find_paths(node: str, follows: Mapping[str, Collection[str]]) -> Mapping[str, str]:
     """All that a node leads to, perhaps itself, each with the last node of a shortest way to it."""
     before: dict[str, str] = {}
     ends = [node]
@@ -202,7 +202,7 @@ def restart_orders(snapshot: Snapshot) -> Orders:
 
 def _orders(rules: list[Resolved]) -> Orders:
     graph = _graph(rules)
-    ways = {found.rule.id: find_ways(found.rule.id, graph) for found in rules}
+    ways = {found.rule.id: find_paths(found.rule.id, graph) for found in rules}
     after: defaultdict[str, list[After]] = defaultdict(list)
     for found in rules:
         others = frozenset(found.other_vms)

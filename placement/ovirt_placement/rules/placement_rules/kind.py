@@ -263,7 +263,7 @@ class _Names:
         return self._by_tag[kind]
 
 
-NOBODY: frozenset[str] = frozenset()
+NO_VMS: frozenset[str] = frozenset()
 
 
 class Against(Record, frozen=True):
@@ -295,10 +295,10 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
     def binding(self) -> bool:
         return self.hard and self.continuous
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """What speaks against hosts for a member, while all others stay where they are.
 
-        Of members that are `unconfirmed` nobody knows where they are: they speak against no host.
+        Where members are that are `unconfirmed` is not known: they speak against no host.
         """
         raise NotImplementedError
 
@@ -306,7 +306,7 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
         """How many other members a host would have near it; the fewer the better."""
         return lambda host: 0
 
-    def judge_step(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+    def judge_step(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """The same for one that migrates: what violates the rule no more than it is violated now is no harm.
 
         Where it is not known for certain where members are, or some are on their way, all counts.

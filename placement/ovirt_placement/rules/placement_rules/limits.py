@@ -17,7 +17,7 @@ from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.rule import Allowed, AtMost, Sum
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
-    NOBODY,
+    NO_VMS,
     Against,
     Judge,
     PlacementConstraint,
@@ -52,7 +52,7 @@ class Limited(PlacementConstraint, frozen=True, kw_only=True):
         there = self._there({vm: (host,) for vm, host in self.running(placement)})
         return sum(self.limit.excess(map(len, sets.values())) for sets in there.values())
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against places that others have filled; one that migrates counts at both ends."""
         limit, own = self.limit, self.limit.own_set(vm)
         there = self._others(vm, placement, unconfirmed)
@@ -68,7 +68,7 @@ class Limited(PlacementConstraint, frozen=True, kw_only=True):
 
     def more_excess(self, vm: str, placement: Placement) -> Callable[[str], int]:
         """Only the place that a member leaves and the one that it comes to count."""
-        there, own, limit = self._others(vm, placement, NOBODY), self.limit.own_set(vm), self.limit
+        there, own, limit = self._others(vm, placement, NO_VMS), self.limit.own_set(vm), self.limit
 
         def by_one(place: str) -> int:
             """By how much the excess of a place is larger with the member than without it."""
@@ -218,7 +218,7 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
         """In what is counted."""
         return max(0, sum(self._there(placement).values()) - self.most)
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against the hosts, from elsewhere; one that migrates counts as long as it holds one of them."""
         if placement.runs_on(vm) in self.hosts:
             return lambda host: None
@@ -289,7 +289,7 @@ class ExclusiveHosts(PlacementConstraint, frozen=True, kw_only=True):
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         return tuple(vm for vm, host in self.running(placement) if host in self.hosts)
 
-    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NOBODY) -> Judge:
+    def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         return lambda host: Against(HOST_IS_EXCLUSIVE) if host in self.hosts else None
 
 

@@ -269,7 +269,7 @@ class EnforcerSettingsStore(StoreAccess):
                 record(rows, Act(kind=UserActionKind.SETTINGS, login=_LOGIN, details=changes))
             rows.put(enforcer_settings, {}, {"epoch": epoch, "settings": dict(settings)})
 
-    def of_leader(self) -> Mapping[str, Any] | None:
+    def leader_settings(self) -> Mapping[str, Any] | None:
         """Return the settings of the process that leads; None if none does, or if they are not known."""
         with self._reading() as rows:
             lease = rows.select(leases, leases.c.epoch).where(not_(free())).scalar_subquery()

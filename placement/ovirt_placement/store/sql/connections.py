@@ -238,7 +238,7 @@ def is_damage(reason: str) -> bool:
     return any(word in reason for word in _DAMAGES)
 
 
-def of_server(url: URL, code: str, reason: str) -> Fault | None:
+def find_server_fault(url: URL, code: str, reason: str) -> Fault | None:
     """What keeps this user from a database of PostgreSQL, by its code and words; None if that is not known.
 
     Where it lets no client in, and where there is none, libpq has words alone. Source of the codes:
@@ -304,12 +304,12 @@ def obstacle(path: Path, reason: str = "") -> Fault | None:
     if reason and not any(word in reason for word in _REFUSALS):
         return None
     try:
-        return of_file_system(path) or _closed(path)
+        return find_file_system_fault(path) or _closed(path)
     except OSError:
         return None
 
 
-def of_file_system(path: Path) -> Fault | None:
+def find_file_system_fault(path: Path) -> Fault | None:
     """What keeps everybody from writing it. Raises `OSError` if its folder cannot be looked at."""
     place = os.statvfs(path.parent)
     if place.f_flag & os.ST_RDONLY:

@@ -21,13 +21,13 @@ from ovirt_placement.store.sql.connections import (
     SharedReads,
     StoreFile,
     code_of,
+    find_server_fault,
     is_damage,
     lacks_table,
     let_readers_and_a_writer_coexist,
     lying_at,
     make_engine,
     obstacle,
-    of_server,
     parse_url,
     reason_of,
     show_url,
@@ -253,7 +253,7 @@ class Database:
         """What is wrong, in one sentence, with what helps."""
         reason = reason_of(error)
         if self._path is None:
-            fault = of_server(self._url, code_of(error), reason)
+            fault = find_server_fault(self._url, code_of(error), reason)
         elif is_damage(reason):
             return self._damaged(reason)
         else:

@@ -323,7 +323,7 @@ class HostUpgrades(Commands):
         if self._state.hosts[host_id].status != "installing":
             self._fail(host_id, upgrade.job, upgrade.caller)
             return
-        fault = self._backend.faults.take(UpgradeFault, host_id)
+        fault = self._backend.faults.pop_fault(UpgradeFault, host_id)
         if fault.fail:
             self._change_host(host_id, status="install_failed")
             self._fail(host_id, upgrade.job, upgrade.caller)

@@ -80,7 +80,7 @@ class Migrations(Commands):
 
     def begin(self, migration: Migration) -> None:
         """Put the VM on its way, and take the target's memory. Raises `Rejected` when VDSM refuses."""
-        fault = self._backend.faults.take(MigrationFault, migration.vm_id)
+        fault = self._backend.faults.pop_fault(MigrationFault, migration.vm_id)
         if fault.refuse:
             raise messages.bad_parameters("Cannot migrate VM. VDSM refused the command.")
         vm = self._state.vms[migration.vm_id]

@@ -62,12 +62,12 @@ class Restarts(Commands):
             known = self._state.vms
             ordered = sorted(self._entries, key=lambda i: -known[i].ha_priority if i in known else 0)
         for vm_id in ordered:
-            needed = max(needed, self._look_at(vm_id, needed))
+            needed = max(needed, self._start_if_due(vm_id, needed))
         with self._backend.lock:
             if self._entries:
                 self._come_round(self._settings.restart_round_seconds)
 
-    def _look_at(self, vm_id: str, needed: int) -> int:
+    def _start_if_due(self, vm_id: str, needed: int) -> int:
         """Start it if it may; return the priority of which others must be not to wait for it."""
         with self._backend.lock:
             entry, vm = self._entries.get(vm_id), self._state.vms.get(vm_id)
@@ -81,7 +81,7 @@ class Restarts(Commands):
         return vm.ha_priority
 
     def _is_finished(self, entry: _Entry, vm: Vm) -> bool:
-        """Whether nobody waits for it any more: it is up, or it is somebody else's to start."""
+        """Whether it need not be started any more: it is up, or a user starts it."""
         return not vm.ha or vm.status not in (_COMING_UP if entry.starting else {"down"})
 
     def _waits(self, entry: _Entry, vm: Vm, needed: int) -> bool:

@@ -19,7 +19,7 @@ from ovirt_placement.engine.connection.failures import (
     EngineAway,
     EngineFault,
     EngineSetupError,
-    of_requests,
+    sort_requests_error,
 )
 from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
@@ -94,7 +94,7 @@ def test_tls_to_a_server_without_it_is_a_wrong_set_up(engine: EngineServer) -> N
 def test_a_late_answer_is_reported_in_the_same_words_by_the_connection_itself() -> None:
     with silent_port() as port, pytest.raises(requests.ReadTimeout) as raised:
         requests.get(f"http://127.0.0.1:{port}/", timeout=0.3)
-    unanswered = of_requests(raised.value, 0.3)
+    unanswered = sort_requests_error(raised.value, 0.3)
     assert (unanswered.cause, str(unanswered)) == (Cause.LOST, "no answer within 0.3 s")
 
 

@@ -51,7 +51,7 @@ def failing() -> Dialogue[str]:
 
 
 def results(dialogues: Dialogues[str]) -> dict[str, int]:
-    return {key: outcome.result() for key, outcome in dialogues.take_ended()}
+    return {key: outcome.result() for key, outcome in dialogues.pop_all_ended()}
 
 
 def test_each_dialogue_has_its_own_answers(asked: Asked) -> None:
@@ -87,7 +87,7 @@ def test_a_late_one_is_not_waited_for_again_and_is_known_to_be_late(asked: Asked
     assert results(dialogues) == {"quick": 2}
     assert "slow" in dialogues
     asked.released.set()
-    while (outcome := dialogues.take_one("slow")) is None:
+    while (outcome := dialogues.pop_ended("slow")) is None:
         dialogues.wait()
     assert (outcome.result(), outcome.late) == (1, True)
 
@@ -96,7 +96,7 @@ def test_what_is_raised_is_heard_by_the_dialogue_and_then_by_who_takes_it() -> N
     dialogues: Dialogues[str] = Dialogues()
     dialogues.begin("fails", failing())
     dialogues.wait()
-    outcome = dialogues.take_one("fails")
+    outcome = dialogues.pop_ended("fails")
     assert outcome is not None
     with pytest.raises(KeyError, match="raised again"):
         outcome.result()

@@ -46,7 +46,7 @@ def test_each_event_is_given_once_however_late_it_shows(
             step = min(pause, LATEST_SECONDS / 2)
             now, pause = now + step, pause - step
             page = [one for one in page_of(log, feed, now) if one.id not in feed.known]
-            new = [one.id for one in feed.take_page(page, now)]
+            new = [one.id for one in feed.read_page(page, now)]
             assert new == sorted(new)
             given_out += new
     assert sorted(given_out) == sorted(set(log) - shown_at_first)
@@ -55,9 +55,9 @@ def test_each_event_is_given_once_however_late_it_shows(
 def test_at_rest_the_last_event_is_all_that_is_asked() -> None:
     log = dict.fromkeys(range(1, 500), 0.0)
     feed = Feed(page_of(log, None, 0.0), 0.0)
-    assert feed.take_page(page_of(log, feed, 1.0), 1.0) == ()
+    assert feed.read_page(page_of(log, feed, 1.0), 1.0) == ()
     assert len(page_of(log, feed, 1.0)) <= LATEST_SECONDS + 1  # one event a second, by the engine's clock
-    feed.take_page(page_of(log, feed, 10.0), 10.0)
+    feed.read_page(page_of(log, feed, 10.0), 10.0)
     assert [one.id for one in page_of(log, feed, 10.0)] == [499]
 
 
@@ -74,7 +74,7 @@ def test_a_log_that_does_not_go_on_is_reported(log: dict[int, float], at_most: i
     before = dict.fromkeys(range(1, 100), 0.0)
     feed = Feed(page_of(before, None, 0.0), 0.0)
     with pytest.raises(FeedInterrupted):
-        feed.take_page(page_of(log, feed, 1.0, at_most), 1.0)
+        feed.read_page(page_of(log, feed, 1.0, at_most), 1.0)
 
 
 def test_another_event_with_the_same_id_is_no_continuation() -> None:
@@ -82,13 +82,13 @@ def test_another_event_with_the_same_id_is_no_continuation() -> None:
     feed = Feed(page_of(log, None, 0.0), 0.0)
     restored = tuple(event(one.id, code=1, time=one.time) for one in page_of(log, feed, 1.0))
     with pytest.raises(FeedInterrupted):
-        feed.take_page(restored, 1.0)
+        feed.read_page(restored, 1.0)
 
 
 def test_an_empty_log_begins() -> None:
     feed = Feed((), 0.0)
-    assert [one.id for one in feed.take_page((event(2),), 1.0)] == [2]
-    assert [one.id for one in feed.take_page((event(1), event(2)), 2.0)] == [1]
+    assert [one.id for one in feed.read_page((event(2),), 1.0)] == [2]
+    assert [one.id for one in feed.read_page((event(1), event(2)), 2.0)] == [1]
 
 
 ID = "v"

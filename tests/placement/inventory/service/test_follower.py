@@ -13,6 +13,7 @@ from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Deman
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading, read, read_plausible
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS
+from ovirt_simulator.core.backend import MigrationFault
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.generate import Sizes, generate
@@ -65,6 +66,50 @@ def test_no_accident_between_engine_and_follower_loses_a_change(stage: Stage, se
     stage.settle()
     assert stage.failures > 5
     assert stage.known() == stage.shown()
+
+
+@pytest.mark.parametrize("deed", ["edit", "create", "change_cluster"])
+def test_what_the_dialog_of_a_vm_changes_of_groups_and_labels_is_known(stage: Stage, deed: str) -> None:
+    vms, state = stage.engine.vms, stage.engine.queries.state
+    group = next(iter(state.groups.values()))
+    label = stage.engine.labels.add("label", vms=group.vms)
+    turns(stage, 30)
+    if deed == "create":
+        changed = vms.create(group.cluster, name="new").id
+    else:
+        changed = next(vm.id for vm in state.vms.values() if vm.id in group.vms)
+        stage.engine._backend.state.put_vm(replace(state.vms[changed], host=None, status="down"))
+    if deed == "change_cluster":
+        (other,) = state.clusters.keys() - {group.cluster}
+        vms.change_cluster(changed, other)
+    else:
+        members = tuple({*group.vms} ^ {changed})
+        state.put(state.groups, replace(group, vms=members))
+        state.put(state.labels, replace(label, vms=members))
+    if deed == "edit":
+        vms.edit(changed, description="x")
+    turns(stage)
+    assert stage.known().affinity_groups == stage.shown().affinity_groups
+    assert stage.known().affinity_labels == stage.shown().affinity_labels
+
+
+def test_a_host_that_cannot_be_emptied_gets_no_vms_either(tmp_path: Path) -> None:
+    state = snapshot(
+        cluster("c1"),
+        host("h1", cluster="c1", free_mb=100),
+        host("h2", cluster="c1"),
+        vm("comes", "h1", cluster="c1"),
+        vm("stays", "h2", cluster="c1", needs_mb=4000),
+    )
+    with staged(tmp_path, state) as stage:
+        stage.engine.faults.expect(MigrationFault(hang=True))
+        stage.engine.vms.migrate("comes")
+        turns(stage, 20)
+        assert stage.known().vm_by_id["comes"].migrating_to == "h2"
+        stage.engine.hosts.deactivate("h2")  # the engine cancels the migration without a word
+        turns(stage, 10)
+        assert stage.known().vm_by_id["comes"] == stage.shown().vm_by_id["comes"]
+        assert stage.known().vm_by_id["comes"].status == "up"
 
 
 def test_while_turns_fail_nothing_is_said_to_be_fresh(stage: Stage) -> None:

@@ -76,7 +76,7 @@ class Reader:
     readings: int = 0
 
     def turn(self, now: float) -> None:
-        for one in self.feed.take_page(self.engine.page(self.feed, now), now):
+        for one in self.feed.read_page(self.engine.page(self.feed, now), now):
             reported = reported_by(one)
             assert reported is not None
             subject, effect = reported

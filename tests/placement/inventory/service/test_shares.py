@@ -216,7 +216,7 @@ def test_a_fork_asks_by_no_connection_of_another_process(monkeypatch: pytest.Mon
     with ours, theirs:
         services._kept[Path("/run")] = os.getpid(), ours
         monkeypatch.setattr(os, "getpid", lambda: 1)
-        assert services._take_connection(Path("/run")) is None
+        assert services._borrow_connection(Path("/run")) is None
         assert theirs.recv(1) == b"", "the fork's copy is closed"
 
 
