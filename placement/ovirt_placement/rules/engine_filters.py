@@ -28,6 +28,7 @@ from ovirt_placement.rules.elements.resources import (
     any_exclusive,
     cores_of,
     given_away,
+    huge_page_kib,
     is_exclusive,
     lack,
     running_vms,
@@ -174,6 +175,13 @@ def _scope(snapshot: Snapshot, cluster: str) -> Scope:
     return Scope.HOST if any_exclusive(snapshot, cluster) else Scope.HOST_AT_ONCE
 
 
+def _memory_scope(snapshot: Snapshot, cluster: str) -> Scope:
+    """A start takes of huge pages that are ready and of memory to hand out: each counts in its turn."""
+    ready = any(host.free_huge_pages for host in snapshot.hosts_of_cluster.get(cluster, ()))
+    paged = ready and any(huge_page_kib(vm) for vm in snapshot.vms if vm.cluster == cluster)
+    return Scope.HOST if paged else Scope.HOST_AT_ONCE
+
+
 def _none_too_large(snapshot: Snapshot, cluster: str) -> bool:
     """Whether all VMs of a cluster are on hosts that they fit on: no other VM will come to one then.
 
@@ -246,7 +254,7 @@ STATUS_FILTER = engines_filter("Status", filter_by_status, _HOST_ALONE)
 MEMORY_FILTER = engines_filter(
     "Memory",
     filter_by_memory,
-    Dependence(scope=Scope.HOST_AT_ONCE, computed=True, only_narrows=_whatever_starts),
+    Dependence(scope=_memory_scope, computed=True, only_narrows=_whatever_starts),
 )
 CPU_FILTER = engines_filter(
     "CPU",

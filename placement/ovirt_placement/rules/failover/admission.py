@@ -130,12 +130,6 @@ class Reserve:
         found = self.snapshot.host_by_id.get(host)
         return -1 if found is None else found.free_mb - self._by_host[host].memory_mb
 
-    @cached_property
-    def _known(self) -> bool:
-        """Whether memory and hard negative groups are all that connects what is on one host."""
-        hosts = self.snapshot.hosts_of_cluster.get(self.cluster, ())
-        return self.measure.restart_check.plain and not any(host.free_huge_pages for host in hosts)
-
     @property
     def _survivals(self) -> Iterator[Survival]:
         return (survival for sweep in self.sweeps for survival in sweep.survivals)
@@ -165,7 +159,8 @@ class Reserve:
     def _judges(self, vm: Vm, host: str) -> bool:
         """Whether memory and hard negative groups say all of a VM and a host, and the host has the CPUs."""
         known = self.snapshot.host_by_id.get(host)
-        if not self._known or known is None or vm.id in bond_of(self.snapshot) or huge_page_kib(vm):
+        plain = self.measure.restart_check.plain and not huge_page_kib(vm)
+        if not plain or known is None or vm.id in bond_of(self.snapshot):
             return False
         return vm.vcpus <= cores_of(known, self.snapshot.cluster_by_id[self.cluster])
 
@@ -213,7 +208,7 @@ class Reserve:
         self, sweep: Sweep, vms: tuple[str, ...], host: str, measure: Starts, budget: Budget
     ) -> Loss | None:
         """Judge again what may have become worse; each failure is of one unit."""
-        everything = not self._known or any(vm in bond_of(self.snapshot) for vm in vms)
+        everything = not self.measure.restart_check.plain or any(vm in bond_of(self.snapshot) for vm in vms)
         ha = any(self.snapshot.vm_by_id[vm].ha for vm in vms)
         known = True
         for survival in sweep.survivals:

@@ -27,7 +27,7 @@ from ovirt_placement.rules.elements.assignment import (
     even_fit,
 )
 from ovirt_placement.rules.elements.placement import LEAVABLE, World, given_back
-from ovirt_placement.rules.elements.resources import huge_page_kib, overhead_mb, required_mb
+from ovirt_placement.rules.elements.resources import huge_page_kib, lack, overhead_mb, required_mb
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.measures import (
     SEARCH_BUDGET,
@@ -164,6 +164,12 @@ class Starts(Measure):
         yield tuple(
             _narrowed(block, lambda vm: asked.ever_open_to(state, vm, hosts, others)) for block in blocks
         )
+
+    def _fit(self, home: str, vms: Sequence[str]) -> bool:
+        """What is physically free counts as well: each evacuation was asked about by itself."""
+        coming = [self._snapshot.vm_by_id[vm] for vm in vms]
+        known = self._snapshot.host_by_id[home]
+        return super()._fit(home, vms) and lack(self._snapshot, known, coming) is None
 
     def _need_of(self, vm: Vm) -> Resources:
         """What it asks for at least: the filter knows which hosts have huge pages ready."""

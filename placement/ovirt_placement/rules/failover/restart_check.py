@@ -176,8 +176,11 @@ class RestartCheck:
         `settled` says that nothing was on its way from or to a failed host.
         """
         apart = settled and self.plain
-        bonds = bond_of(self._snapshot)
-        crowded = {home for vm, home in homes.items() if not apart or vm in bonds}
+        bonds, known = bond_of(self._snapshot), self._snapshot.vm_by_id
+        # A VM that is paused now is asked for no memory; once it is down it needs all of it.
+        crowded = {
+            home for vm, home in homes.items() if not apart or vm in bonds or known[vm].status == "paused"
+        }
         alone: dict[str, list[str]] = {}
         for vm, home in homes.items():
             if home not in crowded:
@@ -250,12 +253,12 @@ class RestartCheck:
         self, state: Snapshot, vm: str, hosts: Sequence[str], others: frozenset[str]
     ) -> frozenset[str]:
         """Hosts that a VM may start on after a failure, before others do or after."""
-        rules = [rule for rule in self._filters if self._only_narrows(rule, vm, others)]
+        rules = [rule for rule in self._filters if self._only_narrows(state, rule, vm, others)]
         return frozenset(self.accepted(state, (vm,), hosts, rules))
 
-    def _only_narrows(self, rule: Rule, vm: str, others: frozenset[str]) -> bool:
+    def _only_narrows(self, state: Snapshot, rule: Rule, vm: str, others: frozenset[str]) -> bool:
         """Whether no start of the others can open a host to the VM that the filter closes to it now."""
-        return rule in self._fixed or rule.depends_on.only_narrows(self._snapshot, vm, others)
+        return rule in self._fixed or rule.depends_on.only_narrows(state, vm, others)
 
     def start_all(
         self,
@@ -286,7 +289,9 @@ class RestartCheck:
             left = [vm for vm in vms if vm not in dict(starts)]
             open_to = {vm: self.accepted(now, (vm,), hosts) for vm in left}
             closed = [vm for vm in left if not open_to[vm]]
-            if not any(all(self._only_narrows(rule, vm, others) for rule in self._filters) for vm in closed):
+            if not any(
+                all(self._only_narrows(now, rule, vm, others) for rule in self._filters) for vm in closed
+            ):
                 waiting += [
                     ((*starts, (vm, host)), now)
                     for vm in reversed(ready(left))

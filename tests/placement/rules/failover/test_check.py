@@ -46,6 +46,9 @@ def ha(name: str, on: str | None, memory: int = 4096, **fields: Any) -> build.Pa
 
 A, B = ha("a", "h1"), ha("b", "h1")
 LARGE = ha("a", "h1", vcpus=8, usage_cpu_percent=0)
+PAGED = {"custom_properties": {"hugepages": "2048"}}
+#: Enough can be handed out there, and less is physically free than two VMs take.
+CRAMPED = {"memory_mb": 0, "memory_free_mb": 5000, "swap_free_mb": 0}
 TWO, FULL = (host("h1"), host("h2")), (host("h1"), host("h2", free_mb=0))
 COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migrating_to="h1"))
 
@@ -82,6 +85,21 @@ COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migr
         pytest.param((*COMING, group("g", TOGETHER, "a b")), True, id="a peer on its way there stays"),
         pytest.param((cluster(ha_failures=2), *TWO, A), False, id="the cluster sets that two may fail"),
         pytest.param((cluster(ha_failures=1), *TWO, A), True, id="the cluster sets that one may fail"),
+        pytest.param(
+            (host("h1"), host("h2", **{**CRAMPED, "memory_free_mb": 500}), ha("a", "h1", status="paused")),
+            False,
+            id="what is paused needs memory once it is down",
+        ),
+        pytest.param(
+            (
+                host("h1"),
+                host("h2", free_mb=6000, free_huge_pages={2048: 2000}),
+                ha("a", "h1", **PAGED),
+                ha("b", "h1", **PAGED),
+            ),
+            False,
+            id="pages that are ready are for one of them, and each takes its memory",
+        ),
         pytest.param((host("h1"), vm("a", "h1")), True, id="one host with nothing to protect"),
         pytest.param((host("h1"), A), False, id="one host protects none"),
     ],
@@ -145,6 +163,24 @@ def test_a_start_may_open_a_host_that_the_engine_closes_before_it() -> None:
     tied = group("tied", TOGETHER, "a b")
     found = of(*FAR, *TWO, A, B, near, tied)
     assert [list(one.homes.items()) for one in found.survivals if one.homes] == [[("b", "h2"), ("a", "h2")]]
+
+
+def test_what_two_hosts_send_to_one_home_must_be_physically_free_there() -> None:
+    full = host("h1", free_mb=0), host("h2", free_mb=0)
+    found = of(*full, host("h3", **CRAMPED), A, ha("b", "h2"), failures=2)
+    assert [loss.hosts for loss in found.losses] == [("h1", "h2"), ("h1", "h3"), ("h2", "h3")]
+
+
+def test_a_rule_for_starts_alone_is_asked_of_what_runs_now_and_restarts_then() -> None:
+    """While `b` does not run in the other rack, `a` would be one too many in that of `c`."""
+    hosts = host("h0"), host("h1", tags=("rack-1",)), host("h2", tags=("rack-2",))
+    vms = [
+        ha(name, "h0", migratable=False, pinned_hosts=("h0", there))
+        for name, there in (("a", "h1"), ("b", "h2"))
+    ]
+    even = build.rule("s", "spread", "a b c", max_skew=1, domain_tags=("rack-",), continuous=False)
+    found = of(*hosts, *vms, vm("c", "h1"), even)
+    assert [list(one.homes.items()) for one in found.survivals if one.homes] == [[("b", "h2"), ("a", "h1")]]
 
 
 def test_vms_whose_host_does_not_answer_are_lost_and_those_that_rest_are_named() -> None:
