@@ -24,7 +24,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.verdict import Reason, sentence
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, CheckQuestion, HaCheck, Spread
 from ovirt_placement.rules.failover.measures import ExaminationTask, Examined, Examiner, Measure, examine
-from ovirt_placement.rules.failover.outcomes import Loss, Outside, Proven, Size, protected
+from ovirt_placement.rules.failover.outcomes import Loss, Outside, Proven, Size, may_fail, protected
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -295,9 +295,9 @@ class HaCheckDocument(Document, frozen=True, kw_only=True, tag="ha_check"):
 
 
 def checked_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> CheckedCluster:
-    up = [host.id for host in snapshot.hosts_of_cluster.get(found.cluster, ()) if host.up]
     # All VMs that restart after the failure of some host.
-    restarting = [vm for vms in protected(snapshot, up).values() for vm in vms]
+    failing = may_fail(snapshot, found.cluster)
+    restarting = [vm for vms in protected(snapshot, failing).values() for vm in vms]
     return with_names(
         CheckedCluster,
         found,

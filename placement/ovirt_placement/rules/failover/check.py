@@ -51,6 +51,7 @@ from ovirt_placement.rules.failover.outcomes import (
     Unknown,
     find_lost,
     find_outside,
+    may_fail,
     single_hosts,
     whole_domains,
 )
@@ -63,21 +64,22 @@ class Starts(Measure):
     """A failure is survived if there is an order of starts of which each passes every filter."""
 
     def __init__(self, snapshot: Snapshot, cluster_id: str, *, everywhere: bool = False) -> None:
-        """Hosts that may fail are those that are up; with `everywhere` all that have VMs, and `NOWHERE`.
+        """With `everywhere`, hosts that do not answer and have VMs may fail as well, and `NOWHERE`.
 
-        Then also those that do not answer while VMs are on their way there: these will not arrive.
+        So may those of them that VMs are on their way to: these will not arrive.
         """
         hosts = snapshot.hosts_of_cluster.get(cluster_id, ())
         up = [host for host in hosts if host.up]
-        holding = set[str | None](snapshot.vms_of_host if everywhere else ())
+        failing = set(may_fail(snapshot, cluster_id))
         if everywhere:
             silent = {host.id for host in hosts if host.status not in LEAVABLE}
-            holding |= silent.intersection(one.host for one in snapshot.pending)
-            holding |= silent.intersection(one.migrating_to for one in snapshot.vms)
+            failing |= silent.intersection(snapshot.vms_of_host)
+            failing |= silent.intersection(one.host for one in snapshot.pending)
+            failing |= silent.intersection(one.migrating_to for one in snapshot.vms)
         self.restart_check = RestartCheck(snapshot, cluster_id)
         super().__init__(
             snapshot,
-            (host.id for host in hosts if host.up or host.id in holding),
+            (host.id for host in hosts if host.id in failing),
             {host.id: Resources(host.free_mb) for host in up},
             shared=self.restart_check.plain,
         )
@@ -309,7 +311,7 @@ def by_engine(
     domains: Sequence[Domain] | None = None,
     spread: Spread | None = None,
 ) -> Proven:
-    """The engine's own, softer check, with its faults repaired (docs/rules.md, HC1 to HC7).
+    """The engine's own, softer check, with its faults repaired (docs/rules.md, HC1 to HC7, but for HC6).
 
     It asks whether what VMs use, and are guaranteed, would fit.
     """

@@ -217,6 +217,13 @@ class Lost(Record, frozen=True):
     unjudged: bool = False
 
 
+def may_fail(snapshot: Snapshot, cluster_id: str) -> tuple[str, ...]:
+    """Hosts that answer, and that are up or have VMs: what does not answer has failed already."""
+    hosts = snapshot.hosts_of_cluster.get(cluster_id, ())
+    holding = snapshot.vms_of_host
+    return tuple(one.id for one in hosts if one.up or (one.status in LEAVABLE and one.id in holding))
+
+
 def protected(snapshot: Snapshot, hosts: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
     """Highly available VMs by the host that they would be lost with."""
     return {host: tuple(vm.id for vm in snapshot.vms_of_host.get(host, ()) if vm.ha) for host in hosts}

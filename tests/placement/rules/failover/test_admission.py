@@ -101,6 +101,13 @@ def test_a_vm_that_crashed_starts_again_where_it_was_if_all_was_safe_with_it() -
     assert "h1" in accepted(replace(state, hosts=hosts, vms=(crashed,)), "db")
 
 
+def test_a_host_that_answers_and_is_not_up_may_fail_as_well() -> None:
+    state = tight(vm("new", needs_mb=1000))
+    leaving = replace(state.hosts[0], status="preparing_for_maintenance")
+    one_left = replace(state, hosts=(leaving, state.hosts[1], replace(state.hosts[2], free_mb=3000)))
+    assert accepted(one_left, "new", "h2 h3") == "h3"
+
+
 def test_two_hosts_may_fail() -> None:
     twice = cluster(ha_reservation=True, ha_failures=2)
     state = tight(vm("new", needs_mb=1000), reserving=twice)
