@@ -12,10 +12,11 @@ from typing import NamedTuple
 from ovirt_placement.lookups import Earlier, continued
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
+from ovirt_placement.rules.affinity.filters import HOST_FILTER, VM_FILTER
 from ovirt_placement.rules.elements.placement import destinations
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.resources import cores_of, required_mb
-from ovirt_placement.rules.elements.rule import Rule, UnitKind
+from ovirt_placement.rules.elements.rule import Rule, UnitKind, accepted_hosts
 from ovirt_placement.rules.elements.verdict import (
     BalanceMove,
     BalanceRequest,
@@ -25,8 +26,9 @@ from ovirt_placement.rules.elements.verdict import (
     Weight,
     whole_number,
 )
+from ovirt_placement.rules.engine_affinity import HOST_GROUPS, VM_GROUPS
+from ovirt_placement.rules.engine_filters import CPU_FILTER, CPU_PINNING_FILTER, MEMORY_FILTER
 from ovirt_placement.rules.load import (
-    admitted,
     balance_load,
     choose_move,
     kept_free,
@@ -34,7 +36,21 @@ from ovirt_placement.rules.load import (
     may_move,
     overloaded,
 )
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER
+from ovirt_placement.rules.placement_rules.units import RULE_FILTER
 
+#: What a move must pass: one that the engine refuses would be proposed again and again, and no other.
+_FILTERS = (
+    MEMORY_FILTER,
+    CPU_FILTER,
+    CPU_PINNING_FILTER,
+    VM_FILTER,
+    HOST_FILTER,
+    RULE_FILTER,
+    KEY_FILTER,
+    VM_GROUPS,
+    HOST_GROUPS,
+)
 #: Ids of a cluster and of a host.
 Place = tuple[str, str]
 
@@ -235,11 +251,13 @@ def balance_ha_vms(
 
     A host is overloaded from `over_utilization` percent of the even share on. The VM goes to hosts
     below the share, never a failover host, and only if it leaves its host fuller than it makes the other
-    (HA3, HA6); the fullest host that has a movable VM comes first (HA5, HA8), and the largest of its VMs; but
-    a move that violates no soft group comes before one that does.
+    (HA3, HA6); the fullest host that has a movable VM comes first (HA5, HA8), and the largest of its VMs that
+    some host accepts; but a move that violates no soft group comes before one that does.
     """
-    if not snapshot.cluster_by_id[cluster_id].ha_reservation or len(candidate_hosts) < 2:
+    cluster = snapshot.cluster_by_id[cluster_id]
+    if not cluster.ha_reservation or len(candidate_hosts) < 2:
         return None
+    filters = [rule for rule in _FILTERS if not rule.on_request or rule.enabled_in(cluster)]
     now = measure_spread(snapshot, cluster_id, candidate_hosts, over_utilization, measure)
 
     def emptiest_first(source: str, vm: Vm) -> tuple[str, ...]:
@@ -259,7 +277,13 @@ def balance_ha_vms(
             vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
             sizes = {vm.id: added(snapshot, vm, source, measure) for vm in vms}
             for vm in sorted(vms, key=lambda vm: (-sizes[vm.id], vm.id)):
-                if hosts := admitted(snapshot, vm, emptiest_first(source, vm)):
+                request = Request(
+                    (vm.id,),
+                    emptiest_first(source, vm),
+                    parameters=cluster.scheduling_properties,
+                    explained=False,
+                )
+                if hosts := accepted_hosts(snapshot, filters, request):
                     yield BalanceMove(vm.id, hosts)
 
     return choose_move(snapshot, moves())

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.rules.elements.verdict import BalanceMove, Reason, Request
 from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, Measure, balance_ha_vms, rank_hosts
-from tests.builders import APART, CLUSTER, Part, cluster, group, host, needed_mb, snapshot, vm
+from tests.builders import APART, CLUSTER, Part, cluster, group, host, needed_mb, rule, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
 RESERVING = cluster(ha_reservation=True)
@@ -91,6 +91,13 @@ def crowd(prefix: str, at: str, count: int, **fields: object) -> list[Vm]:
 )
 def test_each_move(parts: Iterable[Part], move: BalanceMove | None) -> None:
     assert of(snapshot(RESERVING, *THREE_HOSTS, *parts)) == move
+
+
+def test_a_vm_that_the_engine_would_let_go_nowhere_leaves_its_turn_to_the_next() -> None:
+    vms = [vm(name, "h1", ha=True, needs_mb=size) for name, size in (("a", 20_000), ("b", 2000), ("c", 1000))]
+    limit = rule("r", "capacity", "b", hosts="h2", most=0)
+    state = snapshot(RESERVING, host("h1"), host("h2", free_mb=3000), *vms, limit)
+    assert of(state, hosts="h1 h2") == BalanceMove("c", ("h2",))
 
 
 def test_failover_host_is_no_target() -> None:
