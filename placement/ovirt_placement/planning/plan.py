@@ -30,7 +30,7 @@ class ObstacleKind(StrEnum):
     MEMORY = "memory"
     #: No host that is up would do.
     NO_HOST = "no_host"
-    #: The host itself does not answer: `reasons`.
+    #: The host itself does not answer, or a VM is on its way there: `reasons`.
     HOST_AWAY = "host_away"
     #: No host of the cluster is up.
     NO_HOST_UP = "no_host_up"

@@ -22,6 +22,7 @@ from ovirt_placement.rules.elements.placement import (
     moved_by_engine,
     why_immovable,
 )
+from ovirt_placement.rules.elements.resources import vms_coming_to
 from ovirt_placement.rules.elements.rule import Allowed, Constraint
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.failover.outcomes import Domain
@@ -160,6 +161,8 @@ def leaving(snapshot: Snapshot, hosts: Iterable[str]) -> Iterator[Leaving]:
 _COMES_BACK = ("up", "maintenance", "preparing_for_maintenance")
 _NOT_UP = ReasonKind("vms_cannot_leave", "the host is {status}, so that its VMs cannot leave it", veto=True)
 
+_COMES = ReasonKind("vm_comes", "VM {vm} is on its way there", veto=True)
+
 #: In which order hosts are taken: the hosted engine's host after the others, the storage pool manager last.
 _FIRST, _HOSTED_ENGINE, _SPM = range(3)
 
@@ -175,14 +178,14 @@ class Reserve:
         self.start = failing(snapshot, cluster, domains) if reserves and protects else None
 
     def worse(self, state: Snapshot) -> Failing | None:
-        """What is lost in a state, if it is more than at the beginning: failures, or VMs in sum over all.
+        """What is lost in a state, if it is worse than at the beginning: other failures, or more VMs in sum.
 
         What is not known for lack of steps counts as lost, unless it was so at the beginning.
         """
         if self.start is None:
             return None
         found = failing(state, self._cluster, self._domains)
-        if len(found.sets) <= len(self.start.sets) and found.unplaced <= self.start.unplaced:
+        if found.sets <= self.start.sets and found.unplaced <= self.start.unplaced:
             return found if found.unknown and not self.start.unknown else None
         return found
 
@@ -256,9 +259,11 @@ class Site:
         why = {vm.id: why_staying(self.opened, vm, self.options.frozen) for vm in leaving}
         staying = {vm: obstacle for vm, obstacle in why.items() if obstacle is not None}
         obstacles, status = tuple(staying.values()), self._status(host)
+        itself = tuple(Reason(_COMES, vm=vm.id) for vm in vms_coming_to(self.snapshot).get(host, ()))
         if self.on(host) and status not in (*_COMES_BACK, *LEAVABLE):
-            away = Reason(_NOT_UP, status=status)
-            obstacles = (Obstacle(ObstacleKind.HOST_AWAY, hosts=(host,), reasons=(away,)),)
+            obstacles, itself = (), (Reason(_NOT_UP, status=status),)
+        if itself:
+            obstacles = (*obstacles, Obstacle(ObstacleKind.HOST_AWAY, hosts=(host,), reasons=itself))
         return BlockedHost(host=host, vms=tuple(staying), obstacles=obstacles) if obstacles else None
 
     def stopped_on(self, host: str) -> tuple[str, ...]:

@@ -2,14 +2,17 @@
 
 from typing import Any
 
-from ovirt_placement.model import Host
+import pytest
+
+from ovirt_placement.answers.plans import obstacle_text
+from ovirt_placement.model import Host, Vm
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions, leaving
 from ovirt_placement.planning.plan import Deadline, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.steps import apply
-from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
+from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
 
 
 def full(name: str, *, vms: int, **fields: Any) -> tuple[Part, ...]:
@@ -118,6 +121,27 @@ def test_a_hard_positive_group_moves_at_once_and_a_negative_one_stays_apart() ->
     steps = [step for one in plan.rounds for step in one.steps]
     assert any(step.vms == ("h0-0", "h0-1") for step in steps)
     assert plan.migrations == 4 * 3
+
+
+@pytest.mark.parametrize(
+    "coming",
+    [vm("new"), vm("new", "b", status="migrating", migrating_to="a")],
+    ids=["a start", "a migration"],
+)
+def test_no_host_is_taken_out_that_a_vm_is_on_its_way_to(coming: Vm) -> None:
+    state = snapshot(*full("a", vms=0), *full("b", vms=1), coming, pending("new", "a"))
+    (blocked,) = plan_maintenance(state, ["a"]).blocked
+    assert [obstacle_text(one, state) for one in blocked.obstacles] == ["VM new is on its way there"]
+
+
+def test_a_failure_that_is_survived_is_not_lost_in_place_of_another() -> None:
+    """Both hosts that have room for it may not fail now; while one is out, the other may not fail alone."""
+    hosts = *full("a", vms=0), *full("b", vms=0), *full("c", vms=0, memory_mb=512, free_mb=512)
+    protected = cluster(ha_reservation=True, ha_failures=2), vm("v", "a", ha=True)
+    (blocked,) = plan_maintenance(snapshot(*protected, *hosts), ["b"]).blocked
+    assert [(one.kind, one.hosts, one.unplaced) for one in blocked.obstacles] == [
+        (ObstacleKind.OUT, ("a",), ("v",))
+    ]
 
 
 def test_a_reservation_that_would_be_lost_is_a_reason() -> None:
