@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
+from itertools import pairwise
 from typing import NamedTuple
 
 from ovirt_placement.planning.maintenance.site import Site
@@ -145,12 +146,14 @@ class Outcome:
     blocked: tuple[str, ...]
     #: Whether no outcome is better.
     proven: bool = False
+    #: Whether some host has its turn before one of a lower rank, which could not be taken earlier.
+    early: bool = False
 
     @property
-    def merit(self) -> tuple[int, int, int]:
-        """Less is better: hosts that are left, rounds, migrations."""
+    def merit(self) -> tuple[int, bool, int, int]:
+        """Less is better: hosts that are left, whether some are too early, rounds, migrations."""
         migrations = sum(len(move.vms) for wave in self.waves for move in wave.moves)
-        return len(self.blocked), len(self.waves), migrations
+        return len(self.blocked), self.early, len(self.waves), migrations
 
 
 @dataclass
@@ -182,7 +185,9 @@ class Draining:
             waves.append(wave)
             undone = [host for host in undone if host not in wave.hosts]
             self._done.update(host for host in wave.hosts if self.site.returns(host))
-        return Outcome(tuple(waves), tuple(undone))
+        ranks = [sorted(map(self.site.rank, wave.hosts)) for wave in waves]
+        early = any(before[-1] > after[0] for before, after in pairwise(ranks))
+        return Outcome(tuple(waves), tuple(undone), early=early)
 
     def _wave(
         self, placement: ProblemPlacement, undone: list[str], required: int, lead: str | None

@@ -174,7 +174,7 @@ class _Search:
         if large or site.by_engine or site.problem.guessed:
             return None
         while (point := search.pop_next()) is not None:
-            if not self._known.blocked and search.rank >= self._known.merit[1:]:
+            if self._known.merit[:2] == (0, False) and search.rank >= self._known.merit[2:]:
                 return replace(self._known, proven=True)
             if len(point.done) == len(site.asked):
                 return self._outcome(point)
@@ -247,8 +247,9 @@ def best_outcome(site: Site, deadline: Deadline) -> Outcome:
     rounds = rounds_at_least(site)
 
     def meets_bounds(outcome: Outcome) -> bool:
-        blocked, waves, migrations = outcome.merit
-        return not blocked and waves <= rounds and migrations <= migrations_at_least(site, rounds)
+        blocked, early, waves, migrations = outcome.merit
+        short = not (blocked or early) and waves <= rounds
+        return short and migrations <= migrations_at_least(site, rounds)
 
     by_number = sorted(site.asked, key=lambda host: (len(site.on(host)), host))
     best = Draining(site, by_number, None, rounds).run()
@@ -262,4 +263,4 @@ def best_outcome(site: Site, deadline: Deadline) -> Outcome:
             best = min(best, outcome, key=lambda one: one.merit)
     if meets_bounds(best):
         return replace(best, proven=not site.problem.guessed)
-    return _Search(site, best).run(deadline) or best
+    return min(_Search(site, best).run(deadline) or best, best, key=lambda one: one.merit)

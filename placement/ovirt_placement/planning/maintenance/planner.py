@@ -74,20 +74,27 @@ def plan_maintenance(
     )
     left = set(site.asked).difference(*(one.hosts for one in found.rounds))
     more, end, tried = _further(site, [host for host in site.asked if host in left], found.end, deadline)
-    rounds = (*found.rounds, *more)
-    migrations = sum(len(step.vms) for one in rounds for step in one.steps)
-    # What rules refused on the way may only just have been refused: with it left out, nothing is proven.
-    dropped = found.refused or site.options.refused != options.refused
-    proven = outcome.proven and not dropped and not more
-    no_round = Obstacle(ObstacleKind.NO_ROUND)
     left.difference_update(*(one.hosts for one in more))
-    untried = (BlockedHost(host=host, vms=(), obstacles=(no_round,)) for host in site.asked)
+    no_round = Obstacle(ObstacleKind.NO_ROUND)
+    untried = [BlockedHost(host=host, vms=(), obstacles=(no_round,)) for host in site.asked if host in left]
+    rounds, proven = (*found.rounds, *more), outcome.proven and not more
+    site = with_fields(site, asked=tuple(host for host in site.asked if host not in left))
+    if (
+        left and site.asked and not proven and not deadline.over
+    ):  # these alone may take fewer rounds, or migrations
+        alone, outcome, found = _planned(site, deadline.within(_ROUNDS_SHARE))
+        taken = {host for one in found.rounds for host in one.hosts}
+        if taken == {*site.asked} and _cost(found.rounds) <= _cost(rounds):
+            site, rounds, end, proven = alone, found.rounds, found.end, outcome.proven
+    migrations = _cost(rounds)[1]
+    # What rules refused on the way may only just have been refused: with it left out, nothing is proven.
+    proven = proven and not found.refused and site.options.refused == options.refused
     back = _way_back(site, end, deadline.within(_BACK_SHARE))
     plan = MaintenancePlan(
         cluster=cluster,
         at_once=options.at_once,
         rounds=rounds,
-        blocked=(*shut.values(), *(tried.get(one.host, one) for one in untried if one.host in left)),
+        blocked=(*shut.values(), *(tried.get(one.host, one) for one in untried)),
         back=back.plan.steps,
         back_seconds=back.plan.seconds,
         kept=tuple(back.kept.items()),
@@ -98,6 +105,11 @@ def plan_maintenance(
     if not options.explained or not plan.blocked:
         return plan
     return replace(plan, relaxations=tuple(_relaxations(whole, plan, deadline)))
+
+
+def _cost(rounds: Sequence[Round]) -> tuple[int, int]:
+    """How many rounds they are, with how many migrations."""
+    return len(rounds), sum(len(step.vms) for one in rounds for step in one.steps)
 
 
 def _planned(site: Site, deadline: Deadline) -> tuple[Site, Outcome, Verified]:

@@ -102,6 +102,16 @@ def test_the_storage_pool_manager_is_last_and_the_hosted_engine_before() -> None
     assert target not in {"a", "b"}
 
 
+def test_the_storage_pool_manager_is_last_though_fewer_would_move() -> None:
+    """Two migrations would do if it came before the host whose VM only it has room for."""
+    parts = [
+        host("h1", free_mb=8192), host("h2", free_mb=1024), host("h3", free_mb=4096, spm=True),
+        vm("large", "h1", needs_mb=2048), vm("small", "h3"),
+    ]  # fmt: skip
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
+    assert (plan.hosts[-1], plan.migrations, plan.proven) == ("h3", 3, True)
+
+
 def test_a_pinned_vm_is_named_and_stopped_only_by_consent() -> None:
     parts = [*like_hosts(3, 2), vm("pinned", "h1", migratable=False)]
     state = snapshot(*parts)
@@ -121,6 +131,15 @@ def test_a_hard_positive_group_moves_at_once_and_a_negative_one_stays_apart() ->
     steps = [step for one in plan.rounds for step in one.steps]
     assert any(step.vms == ("h0-0", "h0-1") for step in steps)
     assert plan.migrations == 4 * 3
+
+
+def test_a_host_without_a_round_costs_the_others_none() -> None:
+    """The first is bound to its host by a rule: the pool manager, which comes last, goes with the second."""
+    parts = [*full("a", vms=1), *full("b", vms=0), *full("c", vms=0, spm=True)]
+    bound = group("g", vms="a-0", hosts_rule=TOGETHER, hosts="a")
+    plan = plan_maintenance(snapshot(*parts, bound), ["a", "b", "c"], MaintenanceOptions(at_once=2))
+    assert [one.hosts for one in plan.rounds] == [("b", "c")]
+    assert (plan.rounds_at_least, plan.migrations_at_least, plan.proven) == (1, 0, True)
 
 
 @pytest.mark.parametrize(
