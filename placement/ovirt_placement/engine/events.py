@@ -254,14 +254,14 @@ def _read(
 ) -> tuple[EngineEvent, ...]:
     with whole_answers(connection):
         content = get_collection(connection, "/events", **query)
-        found = ((_number(one.get("id")), one) for one in xml.elements(content, "event"))
+        found = ((xml.whole(one.get("id", "0"), "an id"), one) for one in xml.elements(content, "event"))
         return tuple(_event(number, one) for number, one in found if number not in but)
 
 
 def _event(number: int, element: xml.Element) -> EngineEvent:
     return EngineEvent(
         id=number,
-        code=_number(element.findtext("code")),
+        code=xml.number(element.find("code")),
         severity=element.findtext("severity", "normal"),
         time=_moment(element.findtext("time", "1970-01-01T00:00:00Z")),
         description=unbroken(element.findtext("description", "")),
@@ -270,14 +270,6 @@ def _event(number: int, element: xml.Element) -> EngineEvent:
         host=xml.reference(element.find("host")),
         cluster=xml.reference(element.find("cluster")),
     )
-
-
-def _number(text: str | None) -> int:
-    """The engine counts in 64 bits."""
-    found = int(text or 0)
-    if abs(found) >= 2**63:
-        raise xml.Unexpected(f"an event with a number of {len(text or '')} digits")
-    return found
 
 
 def _moment(text: str) -> float:

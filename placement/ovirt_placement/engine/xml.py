@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 
 from lxml import etree
@@ -78,9 +79,17 @@ def flag(element: Element | None) -> bool:
 def number(element: Element | None, default: int = 0) -> int:
     if element is None or not element.text:
         return default
-    found = int(element.text)
+    return whole(element.text, f"<{element.tag}>")
+
+
+def whole(written: str, what: str) -> int:
+    """A whole number of 64 bits, in which the engine counts; raises `Unexpected` for anything else."""
+    try:
+        found = int(written)
+    except ValueError:  # Python reads no more than some thousand digits
+        raise Unexpected(f"{what} holds {written!r:.80}, no whole number") from None
     if abs(found) > _LARGEST:
-        raise Unexpected(f"<{element.tag}> holds a number of {len(element.text)} digits")
+        raise Unexpected(f"{what} holds a number of {len(written)} digits")
     return found
 
 
@@ -93,10 +102,12 @@ def product(*elements: Element | None) -> int:
 
 
 def decimal(element: Element | None, default: float = 0.0) -> float:
-    found = default if element is None or not element.text else float(element.text)
-    if not math.isfinite(found):
-        raise Unexpected("a number is not finite")
-    return found
+    if element is None or not element.text:
+        return default
+    with suppress(ValueError):
+        if math.isfinite(found := float(element.text)):
+            return found
+    raise Unexpected(f"<{element.tag}> holds {element.text!r:.80}, no number")
 
 
 def mebibytes(element: Element | None) -> int:

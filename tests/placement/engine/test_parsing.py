@@ -3,7 +3,7 @@
 import pytest
 from lxml import etree
 
-from ovirt_placement.engine import clusters, vms
+from ovirt_placement.engine import clusters, vms, xml
 from ovirt_placement.engine.clusters import failures
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.engine.vms import USER_ROLE, USER_VM_MANAGER, Grant, video_mb
@@ -253,3 +253,18 @@ def test_failures_and_failover_hosts_are_read() -> None:
 @pytest.mark.parametrize("said", [{}, {"ha_failures": ""}, {"ha_failures": "0"}, {"ha_failures": "two"}])
 def test_one_failure_is_survived_unless_more_is_asked(said: dict[str, str]) -> None:
     assert failures(said) == 1
+
+
+@pytest.mark.parametrize("text", ["x", " ", "1.0", "1,024", "9" * 30, "9" * 9000])
+def test_what_is_no_whole_number_is_no_engines_answer(text: str) -> None:
+    with pytest.raises(xml.Unexpected, match="<memory> holds"):
+        clusters.parse_hosts(f"<hosts><host><memory>{text}</memory></host></hosts>".encode())
+
+
+@pytest.mark.parametrize("text", ["x", " ", "inf", "1e999"])
+def test_what_is_no_number_is_no_engines_answer(text: str) -> None:
+    datum = f"<values><value><datum>{text}</datum></value></values>"
+    with pytest.raises(xml.Unexpected, match="<datum> holds"):
+        clusters.parse_hosts(
+            f"<hosts><host><statistics><statistic>{datum}</statistic></statistics></host></hosts>".encode()
+        )
