@@ -242,6 +242,8 @@ _OURS = (
 _RETURNS_ARE_TAKEN = {"OVIRT_SCHEDULER_PROXY_TAKES": "returned"}
 
 
+_decode_event = msgspec.json.Decoder(dict[str, Any]).decode
+
 # Guards the set of our own children: whatever else becomes a child of ours was left behind by a plugin.
 _lock = threading.Lock()
 _zygotes: set[int] = set()
@@ -285,9 +287,13 @@ class ZygoteProcess:
                     return True
                 if event["event"] == "loading":
                     loading = event["module"]
-                else:
+                elif event["event"] == "module":
                     loading = None
                     self.modules.append(event)
+                else:
+                    self.process.kill()
+                    cause = "its import wrote into the proxy's connection"
+                    break
                 self.control.settimeout(seconds if loading else None)
         except TimeoutError:
             # What it has started goes with it, unless it is not to be spoken to.
@@ -308,7 +314,8 @@ class ZygoteProcess:
     def receive(self) -> dict[str, Any] | None:
         """The next event; None when the process has ended. Raises `BlockingIOError` when there is none.
 
-        With "spawned" come the `worker` and the `connection` to it.
+        With "spawned" come the `worker` and the `connection` to it. One without a name is what a plugin wrote
+        into a descriptor that is not its own.
         """
         try:
             message, handles, flags, _ = socket.recv_fds(self.control, _LONGEST_MESSAGE, 3)
@@ -320,7 +327,11 @@ class ZygoteProcess:
             for handle in handles:
                 os.close(handle)  # its worker ends once the other side is closed
             return {"event": "refused", "error": "the proxy has no file descriptors left"}
-        event: dict[str, Any] = json.loads(message)
+        event: dict[str, Any] = {"event": ""}
+        with contextlib.suppress(msgspec.MsgspecError, RecursionError):
+            event |= _decode_event(message)
+        if (event["event"] == "spawned") != bool(handles):
+            return {"event": ""}
         if handles:
             connection, pidfd, stderr = handles
             event["worker"] = Worker(event["pid"], pidfd, stderr)

@@ -25,13 +25,16 @@ def create_memory(name: str, limit: int) -> int:
     """An anonymous file that cannot grow past `limit`: what writes on gets an error and costs no memory."""
     memory = os.memfd_create(name, os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
     os.ftruncate(memory, limit)
-    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+    fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
     return memory
 
 
 def read_memory(memory: int) -> str:
-    """What was written so far. Works on a worker's memory from outside too, even after it died."""
-    written = os.lseek(memory, 0, os.SEEK_CUR)
+    """What was written so far. Works on a worker's memory from outside too, even after it died.
+
+    The position is where a unit has put it, perhaps far behind the end.
+    """
+    written = min(os.lseek(memory, 0, os.SEEK_CUR), os.fstat(memory).st_size)
     return os.pread(memory, written, 0).decode(errors="replace") if written else ""
 
 

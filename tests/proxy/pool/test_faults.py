@@ -64,6 +64,7 @@ return Odd(hosts)
 FAULTS = {
     "Raise": ("raise RuntimeError('on purpose')", "raised RuntimeError: on purpose"),
     "SysExit": ("sys.exit(3)", "called sys.exit(3)"),
+    "SeekAndExit": ("os.lseek(2, 1 << 50, os.SEEK_SET)\nos._exit(4)", "exit status 4"),
     "OsExit": ("os._exit(4)", "exit status 4"),
     "Segfault": ("ctypes.string_at(0)", "SIGSEGV"),
     "LoopInPython": ("while True: pass", "did not answer in time (1 s)"),

@@ -226,8 +226,12 @@ def test_an_import_that_goes_wrong_in_each_worker_costs_its_own_units(tmp_path: 
         assert proxy.filters(["Healthy"], HOSTS)["result_code"] == 0
 
 
+#: As services do that report by a descriptor that they were given.
+READY = "for one in range(3, 40):\n    try: os.write(one, b'ready')\n    except OSError: pass"
+
+
 @pytest.mark.system
-@pytest.mark.parametrize("death", DEATHS)
+@pytest.mark.parametrize("death", [*DEATHS, READY])
 def test_an_import_that_ends_or_holds_up_its_process_costs_its_own_units(tmp_path: Path, death: str) -> None:
     defective = (
         "import ctypes, os, signal, subprocess\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\n"

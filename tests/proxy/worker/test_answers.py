@@ -2,6 +2,7 @@
 
 import json
 import math
+import os
 from array import array
 from collections.abc import Iterator
 from decimal import ROUND_HALF_EVEN, Decimal
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from ovirt_scheduler_proxy.worker import contract as answers
 from ovirt_scheduler_proxy.worker.contract import NOTHING, find_answer
+from ovirt_scheduler_proxy.worker.kernel import create_memory, read_memory
 
 from ..running import RunningProxy, eventually, serving, units
 
@@ -238,3 +240,13 @@ def test_of_a_crash_the_log_has_the_last_words(proxy: RunningProxy) -> None:
     proxy.filters(["Crashing"], HOSTS)
     eventually(lambda: "Crashing: Fatal Python error: Segmentation fault" in proxy.log)
     assert proxy.log.count("noise") < 20_000
+
+
+def test_what_a_unit_does_to_the_memory_of_its_output_costs_nobody_else_any() -> None:
+    memory = create_memory("stderr", 100)
+    os.write(memory, b"last words")
+    os.lseek(memory, 1 << 50, os.SEEK_SET)
+    assert read_memory(memory) == "last words".ljust(100, "\0")
+    with pytest.raises(PermissionError):  # the next unit of the worker would have none
+        os.ftruncate(memory, 0)
+    os.close(memory)
