@@ -224,7 +224,7 @@ def _host(host: str, number: int) -> Host:
 
 INVENTORY = "inventory"
 #: Events of an engine that cannot reach the proxy, and that heard of a unit that failed.
-_COMPLAINTS = ("9920", "9921")
+_COMPLAINTS = ("9920", "10500", "10501")
 
 
 @dataclass(frozen=True)

@@ -211,7 +211,7 @@ class Base(NamedTuple):
     as_of: float
     #: Whether it is what a service had saved before it started again, and nothing was read since.
     saved: bool = False
-    #: Whether the engine is being asked for the VM that is decided about, and not in it.
+    #: Whether the engine is being asked for the VM, which is not in it, and has not answered.
     awaited: bool = False
 
     @property
@@ -278,4 +278,4 @@ class Decisions:
         last = self._source.last()
         if last is None or last.age_seconds > self._settings.longest_age_seconds:
             raise error
-        return last._replace(awaited=isinstance(error, Awaited))
+        return last._replace(awaited=unknown is not None)

@@ -210,6 +210,8 @@ class Decider:
             return self._chosen_move(case)
         if vm not in base.snapshot.vm_by_id:
             why = f"the engine lists no VM {vm}: is this the engine that asks, and may our user see it?"
+            if base.awaited:
+                why = f"the engine has not answered yet about VM {vm}, which is new here: no rule knows it"
             return Decided(failure=why, awaited=base.awaited)
         # Kept as a number: any client that may ask could send any, up to a mebibyte of them.
         asked = question.unit, hash(frozenset(question.parameters.items()))

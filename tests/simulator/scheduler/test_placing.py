@@ -159,7 +159,7 @@ def test_complaints_without_a_code_are_not_heard(proxy: Proxy) -> None:
     proxy.run_filters = lambda *_: reply(["h2"], 0, errors=["nothing"])
     engine = start(proxy)
     placed(engine)
-    assert 9922 not in engines.codes(engine)
+    assert not {10500, 10501}.intersection(engines.codes(engine))
 
 
 def enabled(engine: Engine) -> set[str]:

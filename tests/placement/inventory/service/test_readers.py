@@ -189,6 +189,7 @@ def test_who_does_not_wait_for_a_vm_learns_at_once_that_it_is_awaited(
         engine.answer = lambda path: (200, vm) if path.startswith("/vms?") and hears.wait(30) else None
         found = decided(config, "new-vm")
         assert (found.awaited, found.hosts) == (True, [])
+        assert "the engine has not answered yet about VM new-vm" in (found.failure or "")
         assert decided(config, known.id).failure is None
         hears.set()
         assert until_known(config, "new-vm").failure is None
