@@ -100,9 +100,9 @@ def memory_folder(purpose: str) -> Path:
     It is the user's alone; where another user stands in its place, nothing can be opened in what is returned.
     """
     memory = Path("/dev/shm")  # noqa: S108 - its owner is looked at
-    base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
-    place = base / f"ovirt-placement-{os.getuid()}-{purpose}"
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # also of a system without any folder for temporary files
+        base = memory if os.access(memory, os.W_OK) else Path(tempfile.gettempdir())
+        place = base / f"ovirt-placement-{os.getuid()}-{purpose}"
         place.mkdir(mode=0o700, exist_ok=True)
         found = os.lstat(place)
         others = stat.S_IMODE(found.st_mode) & (stat.S_IWGRP | stat.S_IWOTH)

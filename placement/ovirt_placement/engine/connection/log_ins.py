@@ -134,6 +134,8 @@ class LogIns:
     def __init__(self, url: str, username: str, clock: _Clock | None = None) -> None:
         self._clock = clock or (lambda: time.clock_gettime(time.CLOCK_BOOTTIME))
         self._file = memory_folder("log-ins") / digest_name(f"{username} {url}", _NAME_SIZE)
+        #: What could not be written there.
+        self._unwritten: _Refusal | None = None
         #: The mark of the password with which this process has logged in.
         self._accepted = ""
 
@@ -177,16 +179,19 @@ class LogIns:
         refusals = before.refusals + 1 if before is not None and before.mark == mark else 1
         refusal = _Refusal(mark, self._clock(), refusals, said)
         new = self._file.with_name(f"{self._file.name}.{os.getpid()}")
-        with contextlib.suppress(OSError):
+        try:
             new.write_bytes(msgspec.json.encode(refusal))
             new.rename(self._file)
+            self._unwritten = None
+        except OSError:  # memory is full, or another user has taken the folder's name: then each by itself
+            self._unwritten = refusal
 
     def _last(self) -> _Refusal | None:
         """What is remembered; a file of another run of the machine, or that is none, says nothing."""
         try:
             found = msgspec.json.decode(self._file.read_bytes(), type=_Refusal)
         except (OSError, msgspec.DecodeError):
-            return None
+            return self._unwritten
         return found if found.at <= self._clock() else None
 
 

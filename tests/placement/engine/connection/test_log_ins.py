@@ -138,3 +138,15 @@ def test_other_accounts_and_engines_are_others(user: str) -> None:
     assert not refuse(LogIns("https://engine", user))
     assert refuse(LogIns("https://engine", f"other-{user}"))
     assert refuse(LogIns("https://other", user))
+
+
+def test_where_nothing_can_be_kept_for_others_each_process_remembers_for_itself(
+    user: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_folder() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("os.access", lambda *_: False)
+    monkeypatch.setattr("tempfile.gettempdir", no_folder)
+    log_ins = LogIns("https://engine", user)
+    assert [refuse(log_ins) for _ in range(3)] == [True, False, False]
