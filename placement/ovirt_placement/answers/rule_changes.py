@@ -11,6 +11,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
 from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.model.record import check_text
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes, rule_problems
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange
@@ -71,8 +72,11 @@ def _after(engine: Snapshot, standing: Mapping[str, PlacementRule], change: Rule
 
 
 def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:
-    """Raises `UserError` for a rule that could not be in force."""
+    """Raises `UserError` for a rule that could not be in force, or has no legible name."""
     for rule in rules:
+        if not rule.name.strip():
+            raise UserError("a placement rule needs a name")
+        check_text(rule.name)
         for mistake in mistakes(rule):
             like = "" if rule.kind in EVERY_KIND else nearest(rule.kind, EVERY_KIND)
             raise UserError(f"placement rule {rule.name}: {mistake}{like}")

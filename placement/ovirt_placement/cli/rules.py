@@ -155,7 +155,7 @@ def edit(args: argparse.Namespace) -> int:
 
 def remove(args: argparse.Namespace) -> int:
     def decide(standing: _Standing) -> RuleChange:
-        return RuleChange(remove=tuple(_known(name, standing).name for name in args.names))
+        return RuleChange(remove=tuple(_known(name, standing).name for name in dict.fromkeys(args.names)))
 
     return _change(args, decide)
 

@@ -122,13 +122,13 @@ class StickyCopy(Struct, frozen=True):
     weight: float
 
 
-def check_text(key: PlacementKey) -> None:
-    """Raise `UserError` if the key's name is not legible, or its value is endless."""
-    for kind, text in (("name", key.name), ("value", key.value)):
+def check_text(name: str, value: float | str = "") -> None:
+    """Raise `UserError` if the name of a key or a rule is not legible, or the key's value is endless."""
+    for kind, text in (("name", name), ("value", value)):
         if isinstance(text, str) and len(text) > MOST_CHARACTERS:
             raise UserError(f"{kind}: {len(text):,} characters are too many: at most {MOST_CHARACTERS}")
-    if any(unicodedata.category(one) in _UNSEEN for one in key.name):
-        raise UserError(f"name: {key.name!a} holds characters that cannot be seen")
+    if any(unicodedata.category(one) in _UNSEEN for one in name):
+        raise UserError(f"name: {name!a} holds characters that cannot be seen")
 
 
 # -- Placement rules: what is asked of where VMs run that no affinity group of the engine can ask.

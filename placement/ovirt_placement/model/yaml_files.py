@@ -260,7 +260,7 @@ def decode_keys(content: bytes, snapshot: Snapshot, key_class: str = SYSTEM) -> 
         if before != path:
             raise UserError(f'{path}: "{key.name}" is set there by {before} already')
         with placed(f"{path}."):
-            check_text(key)
+            check_text(key.name, key.value)
         keys.append(key)
     return tuple(keys)
 

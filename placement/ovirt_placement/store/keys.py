@@ -248,7 +248,7 @@ def change_keys(
     """Make a change within a transaction that has revised the keys; which came, and which went."""
     placement = {KeyPlace.of_key(key): key for key in stored_keys(rows)}
     for key in change.put:
-        check_text(key)
+        check_text(key.name, key.value)
     fresh, gone = [], []
     for key in change.remove:
         if placement.pop(place := KeyPlace.of_key(key), None) is not None:

@@ -223,7 +223,7 @@ def _decided(wanted: _Wanted, state: Snapshot) -> KeyChange:
     """Raises `UserError`, also for a key whose name is not legible."""
     change = wanted.decide(state)
     for key in change.put:
-        check_text(key)
+        check_text(key.name, key.value)
     return change
 
 

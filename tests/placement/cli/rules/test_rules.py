@@ -108,6 +108,19 @@ def test_what_could_not_be_satisfied_or_names_nothing_is_refused(
     assert names(live) == []
 
 
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [
+        (" ", "a placement rule needs a name"),
+        ("a\nb", "holds characters that cannot be seen"),
+        ("a" * 256, "256 characters are too many"),
+    ],
+)
+def test_a_rule_whose_name_no_file_could_hold_is_refused(live: LiveEngine, name: str, complaint: str) -> None:
+    add = [name if word == "few" else word for word in ADD]
+    assert complaint in live.run(2, *add, "web1", "--most", "1", "--force")[1]
+
+
 def test_with_force_it_is_written_and_reported_as_wrong(live: LiveEngine) -> None:
     out, _ = live.run(0, *ADD, "nobody", "web1", "--most", "1", "--force")
     assert "note: placement rule few: there is no VM nobody" in out
