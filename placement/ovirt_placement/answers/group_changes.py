@@ -1,6 +1,5 @@
 """Changes of affinity groups: what the engine would refuse, in which order it takes them, and what became."""
 
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,8 +85,8 @@ def _chains_from(
     return chains
 
 
-#: The engine's pattern for names: letters of any script, digits, and these three.
-_NAME = re.compile(r"(?:[^\W\d]|[0-9.-])+")
+#: What a name in the engine may hold besides letters of any script: no other digits.
+_ALSO_LEGAL = frozenset("0123456789.-_")
 _LONGEST_NAME = 255
 
 #: The engine refuses these whatever is enforcing, and warns of the others in its event log.
@@ -150,7 +149,8 @@ def judge(snapshot: Snapshot, group: AffinityGroup) -> GroupJudgement:
 
 
 def _refusals(snapshot: Snapshot, group: AffinityGroup, others: Iterable[AffinityGroup]) -> Iterator[str]:
-    if not _NAME.fullmatch(group.name) or len(group.name) > _LONGEST_NAME:
+    legal = all(one.isalpha() or one in _ALSO_LEGAL for one in group.name)
+    if not legal or not 1 <= len(group.name) <= _LONGEST_NAME:
         yield (
             f'the name "{group.name}": a name has 1 to {_LONGEST_NAME} letters, digits, dots, hyphens and'
             " underscores"

@@ -112,6 +112,7 @@ REFUSED = [
     ("add lonely --cluster blue", 'the name "lonely" is used already; names are unique over all clusters'),
     ("edit near --name off", 'the name "off" is used already'),
     ("add one/two --cluster blue", 'the name "one/two": a name has 1 to 255 letters'),
+    ("add one² --cluster blue", 'the name "one²": a name has 1 to 255 letters'),
     ("add new --cluster blue --vm far", "VM far belongs to cluster red, the group to cluster blue"),
     ("add new --cluster blue --host east", "host east belongs to cluster red"),
     ("add new --cluster blue --vm web --vm v1", "VM web is a member already"),
