@@ -104,7 +104,7 @@ class Measure:
 
     def vms_on(self, failed: tuple[str, ...]) -> tuple[str, ...]:
         """The VMs that would restart."""
-        return tuple(vm for host in failed for vm in self._vms[host])
+        return tuple(vm for host in failed for vm in self._vms.get(host, ()))
 
     def judge(self, failed: tuple[str, ...], budget: Budget) -> Outcome:
         """Judge one failure. Raises `BudgetSpentError`."""

@@ -108,6 +108,14 @@ def test_a_host_that_answers_and_is_not_up_may_fail_as_well() -> None:
     assert accepted(one_left, "new", "h2 h3") == "h3"
 
 
+@pytest.mark.parametrize("failures", [1, 2])
+def test_the_last_vm_leaves_a_host_that_is_not_up(failures: int) -> None:
+    """Which may fail before, and has nothing to lose afterwards."""
+    hosts = host("h1", status="non_operational"), *map(host, ("h2", "h3", "h4"))
+    state = snapshot(replace(RESERVING, ha_failures=failures), *hosts, vm("db", "h1", ha=True))
+    assert accepted(state, "db", "h2 h3 h4", as_engine=False) == "h2 h3 h4"
+
+
 def test_two_hosts_may_fail() -> None:
     twice = cluster(ha_reservation=True, ha_failures=2)
     state = tight(vm("new", needs_mb=1000), reserving=twice)
