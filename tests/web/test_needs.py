@@ -27,6 +27,11 @@ PLAN = SimpleNamespace(runs=False, steps=((1, {}, None),), record=SimpleNamespac
 LOST = SimpleNamespace(host_status="non_responsive")
 UI: Any = environment().get_template("ui.html").module
 SAY: Any = environment().get_template("needs.html").module
+HOST = environment().from_string(
+    "{% import 'needs.html' as say %}"
+    "{% macro show(need, title, action='', address='') %}{{ caller() }}{% endmacro %}"
+    "{{ say.host(need, show) }}"
+)
 
 
 def changed(one: SimpleNamespace, **values: Any) -> Any:
@@ -97,12 +102,37 @@ def test_an_error_is_said_without_what_the_page_says_itself() -> None:
 
 def test_the_page_names_no_commands() -> None:
     said = "  - while it is out, vm-2 would not restart (1 of 2; see ovirt-placement ha-check)"
-    assert page_words(said) == "While it is out, vm-2 would not restart (1 of 2)"
+    assert page_words(said) == "while it is out, vm-2 would not restart (1 of 2)"
     assert page_words("cluster c1: db-2 is down (ovirt-placement why db-2)") == "Cluster c1: db-2 is down"
     assert page_words("c1: db-1 is not known to run; h1 is non_responsive") == (
         "C1: db-1 is not known to run; h1 does not respond"
     )
     assert page_words("With --stop vm-1, there is a round") == "With vm-1 stopped, there is a round"
+
+
+def test_names_keep_their_letters() -> None:
+    """Lists say reasons, which may begin with a name: it is typed as it stands."""
+    assert page_words("  - v3 stays where it is: its status is paused") == (
+        "v3 stays where it is: its status is paused"
+    )
+
+
+@pytest.mark.parametrize(
+    ("fates", "said"),
+    [
+        ((True, False), "No host takes b."),
+        ((True, None), "It is not known whether other hosts take them."),
+        ((None,), "It is not known whether other hosts take it."),
+        ((True, True), "Other hosts have room for them."),
+    ],
+)
+def test_room_for_vms_of_a_failed_host_is_promised_only_where_it_is_known(
+    fates: tuple[bool | None, ...], said: str
+) -> None:
+    names = (SimpleNamespace(name=name) for name in "ab")
+    lost = [SimpleNamespace(vm=vm, could_start=fate) for vm, fate in zip(names, fates, strict=False)]
+    need = SimpleNamespace(about=(SimpleNamespace(id="h1", name="h1", status="non_responsive"), 9, lost))
+    assert said in HOST.render(need=need)
 
 
 def test_moments_in_a_line_are_those_of_the_reader() -> None:

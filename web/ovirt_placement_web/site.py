@@ -145,11 +145,14 @@ def error_text(error: str | None) -> str:
 
 
 def page_words(line: str) -> str:
-    """A line of a command as the page says it: a sentence without marks of lists, commands and options."""
+    """A line of a command as the page says it: without marks of lists, commands and options.
+
+    It is a sentence, but for what stands in a list: that may begin with a name.
+    """
     text = re.sub(r"; see ovirt-[a-z -]+| \(ovirt-[^)]*\)", "", line.strip().removeprefix("- "))
     text = re.sub(r"--stop ([^\s,;]+)", r"\1 stopped", text)
     text = text.replace(" is non_responsive", " does not respond")
-    return f"{text[:1].upper()}{text[1:]}"
+    return text if line.lstrip().startswith("- ") else f"{text[:1].upper()}{text[1:]}"
 
 
 def site_of(request: Request) -> Site:

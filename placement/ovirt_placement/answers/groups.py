@@ -199,6 +199,12 @@ class ListedGroup(Group, frozen=True, omit_defaults=False, kw_only=True):
     running: tuple[RunningMember, ...]
 
     @property
+    def size(self) -> int:
+        """How many VMs are members, those that a label brings included."""
+        brought = (one.id for label in self.vm_labels for one in label.members)
+        return len({*(one.id for one in self.vms), *brought})
+
+    @property
     def state(self) -> State:
         return "violated" if self.violated else "satisfied" if self.enabled else "disabled"
 

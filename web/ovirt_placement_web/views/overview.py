@@ -67,7 +67,7 @@ def cluster(asked: Asked) -> Shown:
         **frame,
         "needs": needs(asked, known),
         "known": known,
-        "rules": len(asked.questions.of_clusters(groups_list, one).groups) + len(snapshot.placement_rules),
+        "rules": _rules_in_force(asked, one),
         "enforcer": enforcer,
         "violations": asked.questions.of_clusters(violations, one).violations,
         "conflicts": asked.questions.of_clusters(conflicts, one).clusters,
@@ -81,6 +81,16 @@ def cluster(asked: Asked) -> Shown:
         "down": sum(vm.host is None and vm.cluster == one.id for vm in snapshot.vms),
         "away": [(down.count(status), status) for status in sorted(set(down))[:2]],
     }
+
+
+def _rules_in_force(asked: Asked, one: Cluster) -> int:
+    """How many there are to violate: an affinity group may have one for its VMs, and one for their hosts."""
+    groups = asked.questions.of_clusters(groups_list, one).groups
+    placement = (each.record for each in rules_list(AuthoredState(asked.snapshot, {})).rules)
+    return sum(each.vms_rule.enabled + each.hosts_rule.enabled for each in groups) + sum(
+        each.satisfied is not None and each.cluster is not None and each.cluster.id == one.id
+        for each in placement
+    )
 
 
 def _repairs(plan: Life | None) -> dict[str, tuple[int, Any]]:

@@ -242,7 +242,7 @@ def rest_text(found: ClusterMaintenance) -> Iterator[str]:
         count = sum(len(move.vms) for move in found.back)
         yield f"Back: {counted(count, 'migration')}, about {duration_text(found.back_seconds)}"
     yield from (f"  {place}. {move_text(move)}" for place, move in enumerate(found.back, 1))
-    yield from (f"{one.vm.name} is not brought back: {one.because}" for one in found.not_back)
+    yield from (f"VM {one.vm.name} is not brought back: {one.because}" for one in found.not_back)
     for left in found.without_round:
         yield f"No round for {left.host.name}:"
         yield from (f"  - {obstacle.text}" for obstacle in left.obstacles)

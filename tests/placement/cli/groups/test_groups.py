@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement.answers.groups import groups_list
 from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.entities import AffinityGroup
@@ -284,3 +285,9 @@ def test_the_list_begins_with_violated_groups_and_cuts_what_labels_bring(asking:
     ]
     assert "m07 on south and 12 more" in asking.text(0, "groups list", state)
     assert "m19 on south" in asking.text(0, "groups list --all", state)
+
+
+def test_members_that_a_label_brings_are_counted_once() -> None:
+    """The page shows how many of them run."""
+    (split,) = groups_list(STANDING, STANDING.clusters, group="g2").groups
+    assert (len(split.running), split.size) == (2, 2)
