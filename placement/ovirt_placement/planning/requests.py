@@ -32,6 +32,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.remaining import End, remains
 from ovirt_placement.planning.steps import certify, end_of, why_staying
+from ovirt_placement.planning.strategies import DEFAULT, StrategyName, strategy
 from ovirt_placement.rules.catalogue import constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import Placement, World
@@ -104,8 +105,15 @@ def plan_back(
         homes = {vm: home for vm, home in homes.items() if vm not in violated}
     asked = (Home(groups=(), vms=(vm,), hard=True, priority=0.0, host=host) for vm, host in homes.items())
     options = with_options(asking(snapshot, cluster, asked), soft=False)
-    plan = make_plan(snapshot, cluster, frozen, options=options, deadline=deadline)
-    kept |= {vm: one.obstacles for one in plan.remaining if one.family == Home.family for vm in one.vms}
+    # Most ways are straight, and known in an instant; only where some VM has none is more time spent.
+    for name in dict.fromkeys((StrategyName.GREEDY, DEFAULT)):
+        plan = make_plan(
+            snapshot, cluster, frozen, options=options, strategy=strategy(name), deadline=deadline
+        )
+        staying = {vm: one.obstacles for one in plan.remaining if one.family == Home.family for vm in one.vms}
+        if plan.proven or not staying:
+            break
+    kept |= staying
     end = end_of(snapshot, plan.steps)
     if plan.steps and worse(end):
         kept |= {vm: (Obstacle(ObstacleKind.NO_WAY_BACK),) for vm in homes if vm not in kept}
