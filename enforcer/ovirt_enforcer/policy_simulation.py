@@ -22,6 +22,7 @@ from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, PlanOptions
 from ovirt_placement.planning.steps import Frozen
 from ovirt_placement.rules.affinity.constraints import legacy_groups
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import World
 
 #: After this many migrations it is given up.
@@ -69,6 +70,8 @@ class ClusterSimulation(Record, frozen=True, omit_defaults=False):
     #: Whether it was given up since time ran out; else for the number of migrations.
     out_of_time: bool
     loop: SimulatedLoop | None
+    #: Why nothing was simulated, as what rules hang on is not known yet; empty as a rule.
+    doubt: str
 
 
 class Simulations(Record, frozen=True, omit_defaults=False):
@@ -106,7 +109,8 @@ def simulate(
     unit = balance_unit(snapshot.cluster_by_id[cluster])
     names = (Actor.ENFORCER, Actor.ENGINE, *((Actor.BALANCE,) if unit is not None else ()))
     actors = Actors(names, frozen, options)
-    went = run(snapshot, cluster, actors, most, deadline)
+    why = doubt(snapshot, cluster)
+    went = run(snapshot, cluster, actors, 0 if why else most, deadline)
     loop = None
     if went.outcome is SimulationOutcome.LOOP:
         groups = _needed_groups(went, cluster, actors, deadline)
@@ -120,6 +124,7 @@ def simulate(
         balance=unit,
         out_of_time=went.out_of_time and went.outcome is SimulationOutcome.UNSETTLED,
         loop=loop,
+        doubt=why,
     )
 
 
@@ -216,6 +221,8 @@ def simulation_text(simulation: ClusterSimulation) -> str:
         ending = f"a LOOP: {after} come {counted(len(loop.migrations), 'migration')} again and again."
     elif simulation.outcome is SimulationOutcome.SETTLED:
         ending = f"settles {after}." if simulation.migrations else "no VM is migrated."
+    elif simulation.doubt:
+        ending = f"not known yet: {simulation.doubt}."
     else:
         ending = f"not settled {after}; {'there was no more time' if simulation.out_of_time else 'given up'}."
     lines = [f"Cluster {simulation.cluster.name} ({taking_part}): {ending}"]

@@ -10,13 +10,21 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from ovirt_enforcer.policy_actors import Actor, Actors, SimulatedCluster, balance_unit, best_host
-from ovirt_enforcer.policy_simulation import ClusterSimulation, SimulationOutcome, run, simulate
+from ovirt_enforcer.policy_simulation import (
+    ClusterSimulation,
+    SimulationOutcome,
+    run,
+    simulate,
+    simulation_text,
+)
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.model.names import NamedGroup
+from ovirt_placement.model.snapshot import STORED
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.rules.engine_affinity import gains
@@ -209,6 +217,14 @@ def test_a_bound_is_not_called_a_loop(bounds: Any, migrations: int, out_of_time:
     found = simulate(SPLIT, CLUSTER, **bounds)
     assert (found.outcome, found.migrations) == (SimulationOutcome.UNSETTLED, migrations)
     assert (found.loop, found.out_of_time) == (None, out_of_time)
+
+
+def test_nothing_is_said_to_settle_while_rules_are_not_known() -> None:
+    parts = host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b")
+    found = simulate(structs.replace(snapshot(*parts), unread=(STORED,)), CLUSTER)
+    assert (found.outcome, found.migrations) == (SimulationOutcome.UNSETTLED, 0)
+    assert simulation_text(found).endswith("): not known yet: " + found.doubt + ".")
+    assert "could not be read from the store" in found.doubt
 
 
 def test_the_engine_goes_on_in_a_cluster_that_is_upgraded() -> None:

@@ -229,7 +229,7 @@ def _plan_record(args: argparse.Namespace) -> PlanRecord:
     with opened(HistoryStore, args, create=False) as store:
         found = store.plans_named(args.plan)
     if not found:
-        raise UserError(f'no plan "{args.plan}" is recorded: ovirt-enforcer history lists the plans')
+        raise UserError(f'no plan "{args.plan}" is recorded: ovirt-enforcer history --plans lists them')
     if len(found) > 1:
         raise UserError(f'plan "{args.plan}" is ambiguous: say {" or ".join(one.id for one in found)}')
     return found[0]

@@ -225,6 +225,12 @@ def test_it_answers_where_nothing_is_known(away: Asking) -> None:
     assert away.text(1).endswith("Nothing is known of it here.\n")
 
 
+def test_why_the_engine_is_away_is_said_once_and_its_address_as_it_is_typed(away: Asking) -> None:
+    said = away.text(1)
+    assert said.count("Connection refused: is ovirt-engine running") == 1
+    assert ("?." in said, "Http" in said) == (False, False)
+
+
 @pytest.mark.parametrize("question", ["why v1", "where v1", "violations", "groups list", "conflicts"])
 def test_other_questions_are_answered_of_old_only_when_that_is_wanted(
     of_old: Asking,
@@ -336,6 +342,6 @@ def test_status_and_doctor_report_it(serving: Starting) -> None:
         reported = out.splitlines()[0]
         assert 'mode: cannot be "enforse"' in reported
         (mistake,) = live.data(1, "status")["mistakes"]
-        assert reported == f"Unhealthy: a command will not start: {mistake}."
+        assert reported == f"Unhealthy: a command will not start: {mistake}"
         kinds = {each["kind"] for each in live.data(1, "doctor")["findings"]}
         assert "mistaken_configuration" in kinds

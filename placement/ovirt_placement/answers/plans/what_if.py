@@ -336,12 +336,12 @@ def _cluster_text(one: ForeseenCluster, further: str) -> Iterator[str]:
     yield f"Cluster {one.cluster.name}:"
     for verb, rules in (("violates", one.violated), ("repairs", one.repaired)):
         yield from (f"  {verb} {_title(rule)}: {rule.asks} ({names_of(rule.vms)})" for rule in rules)
+    count = sum(len(move.vms) for move in one.moves)
     if one.doubt:
         yield f"  not known yet, and no migrations are foreseen: {one.doubt}"
-    count = sum(len(move.vms) for move in one.moves)
-    if not one.violated:
+    elif not one.violated:
         yield f"  violates no rule, and costs no {further}migrations"
-    elif one.moves:
+    if one.violated and one.moves:
         least = fewest_text(one.proven, " that repair what can be repaired")
         yield f"  costs {counted(count, 'migration')} ({least}):"
         yield from (f"    {number}. {move_text(move)}" for number, move in enumerate(one.moves, 1))

@@ -240,7 +240,8 @@ def _status_text(answer: StatusDocument) -> Iterator[str | Table]:
 def status_lines(answer: StatusDocument) -> Iterator[str]:
     """Health with its reasons, the enforcer, where all is known from, and how fresh it is."""
     source = answer.source
-    yield f"{answer.health.capitalize()}{': ' if answer.reasons else ''}{'; '.join(answer.reasons)}."
+    said = answer.health.capitalize() + (f": {'; '.join(answer.reasons)}" if answer.reasons else "")
+    yield said if said.endswith("?") else f"{said}."
     if answer.enforcer is not None:
         yield from enforcement_text(answer.enforcer)
     if answer.proxy is not None:
@@ -248,8 +249,6 @@ def status_lines(answer: StatusDocument) -> Iterator[str]:
     using = [one.cluster.name for one in answer.clusters if one.units]
     if answer.enforcer is not None and answer.clusters:
         yield f"Scheduling policies with our units: {', '.join(using) or 'of no cluster'}."
-    if source.error is not None:
-        yield f"{source.error[:1].upper()}{source.error[1:]}."
     if source.kind == "nothing":
         yield "Nothing is known of it here."
         return
