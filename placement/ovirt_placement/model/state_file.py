@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.infrastructure import (
     HOST_STATUSES,
     LARGEST,
@@ -110,8 +110,7 @@ def check(snapshot: Snapshot) -> None:
     for path, cluster in _listed("clusters", snapshot.clusters):
         _check_cluster(path, cluster)
     for path, group in _listed("affinity_groups", snapshot.affinity_groups):
-        if not is_priority(group.priority):
-            _refuse(f"{path}.priority", f"{group.priority:g} is too large")
+        _check_group(path, group, known)
     for path, draining in _listed("draining_hosts", snapshot.draining_hosts):
         _check_reference(path, "hosts", draining, known)
     _check_keys(snapshot)
@@ -154,6 +153,14 @@ def _check_cluster(path: str, cluster: Cluster) -> None:
     for where, factors in (("policy", cluster.policy), ("scheduling_policy.weights", weights)):
         for unit, factor in factors.items():
             _check_at_least(f"{path}.{where}.{unit}", factor, 0)
+
+
+def _check_group(path: str, group: AffinityGroup, known: Mapping[str, Collection[str]]) -> None:
+    """A label acts as a group of its id in old clusters, and is named by it in answers."""
+    if group.id in known["affinity_labels"]:
+        _refuse(f"{path}.id", f'"{group.id}" is the id of an affinity label, too')
+    if not is_priority(group.priority):
+        _refuse(f"{path}.priority", f"{group.priority:g} is too large")
 
 
 def _check_vm(path: str, vm: Vm, known: Mapping[str, Collection[str]]) -> None:

@@ -139,6 +139,7 @@ def changed(path: str, value: Any) -> State:
         ("clusters[0].compatibility", "4.x", ': "4.x" is no version, such as 4.7'),
         ("hosts[0].memory_mb", 10**20, ": more than 1000000000000"),
         ("affinity_groups[0].priority", -1e300, ": -1e+300 is too large"),
+        ("affinity_groups[0].id", "l", ': "l" is the id of an affinity label, too'),
     ],
 )
 def test_what_cannot_be_is_refused_by_its_place(path: str, value: Any, complaint: str) -> None:
