@@ -200,6 +200,18 @@ def test_starts_stand_in_the_order_that_rules_ask_for(asking: StateAsking) -> No
     assert asking.data(0, "ha-check", *alike)["clusters"][0]["not_waiting"] == []
 
 
+def test_who_goes_in_a_circle_does_not_wait_for_one_another(asking: StateAsking) -> None:
+    circle = (
+        *(BLUE, *HOSTS, rule("a", "restart_after", "web1 web2", other_vms="db1")),
+        rule("b", "restart_after", "db1", other_vms="web1"),
+        *(vm(name, "n1", ha=True) for name in ("web1", "web2", "db1")),
+    )
+    (found,) = asking.data(0, "ha-check", *circle)["clusters"]
+    assert [(one["rule"]["name"], one["vms"]) for one in found["not_waiting"]] == [("a", ["web2"])]
+    shown = asking.data(0, "rules show", *circle)["rules"]
+    assert [one["record"]["satisfied"] for one in shown] == [False, True]
+
+
 def test_why_shows_priority_place_and_what_is_waited_for(asking: StateAsking) -> None:
     lines = asking.text(0, "why web1", *RULED).splitlines()
     after = "web1 is to restart after db1 (placement rule web-after-db)"

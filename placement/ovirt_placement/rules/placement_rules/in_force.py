@@ -245,11 +245,11 @@ def not_waiting(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
 
     Only a VM of a lower priority than all that it is to restart after surely restarts after them.
     """
-    known = snapshot.vm_by_id
-    others = {vm: known[vm].ha_priority for vm in found.other_vms if known[vm].ha}
+    known, after = snapshot.vm_by_id, restart_orders(snapshot).after
 
     def waits(vm: str) -> bool:
-        return all(priority > known[vm].ha_priority for other, priority in others.items() if other != vm)
+        others = (known[other] for one in after.get(vm, ()) if one.rule == found.rule.id for other in one.vms)
+        return all(other.ha_priority > known[vm].ha_priority for other in others if other.ha)
 
     return tuple(vm for vm in found.vms if known[vm].ha and not waits(vm))
 
