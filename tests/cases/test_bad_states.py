@@ -42,6 +42,16 @@ def test_where_no_host_would_be_left_no_rule_is_to_blame() -> None:
     assert found.unreserved == ()
 
 
+@pytest.mark.parametrize(("restarting", "without_room"), [("a", False), ("a b", False), ("a b c", True)])
+def test_vms_that_do_not_restart_leave_room_to_those_that_do(restarting: str, without_room: bool) -> None:
+    """Five on three hosts, two on each at most: whose host fails finds room where one is alone."""
+    vms = [vm(name, ha=name in restarting.split()) for name in "abcde"]
+    pairs = rule("r", "at_most_per_host", "a b c d e", most=2)
+    state = snapshot(cluster(ha_reservation=True), *map(host, ("h1", "h2", "h3")), *vms, pairs)
+    (found,) = conflicts(state, state.clusters).clusters
+    assert bool(found.unreserved) is without_room
+
+
 @EACH
 def test_three_masters_on_two_hosts_after_a_drain_get_the_third(name: StrategyName) -> None:
     masters = [vm(each, at, ha=True) for each, at in (("m1", "h1"), ("m2", "h2"), ("m3", "h1"))]

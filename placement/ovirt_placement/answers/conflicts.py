@@ -306,9 +306,10 @@ def _unreserved(snapshot: Snapshot, cluster: Cluster) -> Iterator[Unreserved]:
         if not rule.hard or not isinstance(form, AtMost) or form.place_of or not form.most:
             continue
         needed = -(-len(form.sets(vms)) // form.most)
+        lost = form.sets(vm for vm in vms if snapshot.vm_by_id[vm].ha)
         # Where not even one host is left, it is for no rule.
-        short = max(1, hosts - cluster.ha_failures) < needed <= hosts
-        if short and any(snapshot.vm_by_id[vm].ha for vm in vms):
+        left = max(1, hosts - cluster.ha_failures)
+        if left < needed <= hosts and _leaves_no_host(form.most, len(form.sets(vms)), len(lost), hosts, left):
             yield Unreserved(
                 named_groups(rule.groups, snapshot),
                 named_vms(vms, snapshot),
@@ -316,6 +317,17 @@ def _unreserved(snapshot: Snapshot, cluster: Cluster) -> Iterator[Unreserved]:
                 hosts,
                 cluster.ha_failures,
             )
+
+
+def _leaves_no_host(most: int, vms: int, restarting: int, hosts: int, left: int) -> bool:
+    """Whether some of the VMs that restart find no room, however all are placed, once hosts have failed.
+
+    Others that ran on these do not restart: if each host of VMs that do can have enough others, there is
+    room. Of several hosts that fail, all but one are those that have the fewest others.
+    """
+    others = vms - restarting
+    enough = vms - most * left - (hosts - left - 1) * others // (hosts - 1)
+    return enough > 0 < restarting and (enough >= most or -(-restarting // (most - enough)) * enough > others)
 
 
 def _ids(named: Iterable[Named]) -> list[str]:
