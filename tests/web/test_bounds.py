@@ -30,7 +30,7 @@ def anyio_backend() -> str:
 
 def bound(most: Limit, each: Limit, metrics: WebMetrics | None = None, patience: float = 30.0) -> Bound:
     return Bound(
-        "plans", metrics or WebMetrics(), most=most, each=each, retry_seconds=5, patience_seconds=patience
+        metrics or WebMetrics(), "plans", most=most, each=each, retry_seconds=5, patience_seconds=patience
     )
 
 

@@ -172,7 +172,7 @@ def test_of_a_map_that_nobody_remembers_all_is_sent(page: Page) -> None:
 def test_a_map_has_each_running_vm_in_its_place(state: Snapshot) -> None:
     for cluster in state.clusters:
         violated = violations(state, [cluster])
-        drawn = cluster_map(state, cluster, violated, 1)
+        drawn = cluster_map(state, cluster, violated, 1, {})
         hosts = [host.id for host in drawn.hosts]
         assert sorted(hosts) == sorted(host.id for host in state.hosts if host.cluster == cluster.id)
         places = {vm.id: hosts[vm.host] for vm in drawn.vms if vm.host is not None}

@@ -4,5 +4,4 @@ from ovirt_service import process
 
 
 def command() -> int:
-    """Run the installed command."""
     return process.start("ovirt_placement_web.cli")

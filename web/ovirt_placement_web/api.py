@@ -11,8 +11,10 @@ import time
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 import msgspec
 from starlette.requests import Request
@@ -30,10 +32,8 @@ from ovirt_placement_web.site import NO_ADMIN, Site, check_query, error_text, si
 from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import UserError
 
-#: Nothing is wrong with what such a question reads: what it has to say against is about what is asked.
-_OF_STATE_ALONE = (Reads.STATE, Reads.CONFIGURED)
-#: Of the numbers that a query has.
 _MOST_DIGITS = 16
+_NAME = {"type": "string", "minLength": 1}
 _NUMBER = {"type": "integer", "minimum": 0, "maximum": 10**_MOST_DIGITS - 1}
 #: Answers from this many bytes on are compressed: a map of 10,000 VMs has a MiB.
 _LARGE = 100_000
@@ -53,17 +53,22 @@ class Problem(msgspec.Struct, frozen=True):
     error: str
 
 
-class Address(NamedTuple):
+@dataclass(frozen=True)
+class Address:
     """An address that a question declares: `{name}` in it is the question's positional parameter."""
 
     asked: Question
     route: Route
-    #: By key of the query, the parameter with its name and its type.
-    keys: Mapping[str, tuple[str, Parameter, Any]]
 
-    @property
-    def summary(self) -> str:
-        return self.route.summary or self.asked.summary
+    @cached_property
+    def keys(self) -> Mapping[str, tuple[str, Parameter, Any]]:
+        """By key of the query, the parameter with its name and its type."""
+        wanted = self.route.keys
+        return {
+            (one.option or f"--{name}")[2:]: (name, one, hint)
+            for name, (one, hint, _) in self.asked.parameters.items()
+            if not one.positional and (one.names is not None if wanted is None else name in wanted)
+        }
 
     @property
     def answer(self) -> Any:
@@ -90,27 +95,14 @@ class Address(NamedTuple):
         try:
             return site.questions(view).answer(asked, words, arguments)
         except UserError as error:
-            if asked.reads in _OF_STATE_ALONE:
+            # Nothing is wrong with the state and the configuration: it is about what is asked.
+            if asked.reads in (Reads.STATE, Reads.CONFIGURED):
                 raise Refusal(404, str(error)) from None
             raise
 
 
 def addresses() -> tuple[Address, ...]:
-    """All that questions of the library and of the page declare."""
-    return tuple(
-        Address(
-            one,
-            route,
-            {
-                (parameter.option or f"--{name}")[2:]: (name, parameter, hint)
-                for name, (parameter, hint, _) in one.parameters.items()
-                if not parameter.positional
-                and (parameter.names is not None if route.keys is None else name in route.keys)
-            },
-        )
-        for one in questions(state)
-        for route in one.routes
-    )
+    return tuple(Address(one, route) for one in questions(state) for route in one.routes)
 
 
 def routes() -> list[BaseRoute]:
@@ -157,7 +149,6 @@ async def _authenticated(site: Site, request: Request) -> Hashable:
 
 
 def problem(refusal: Refusal) -> Response:
-    """Why there is no answer, for a program."""
     ask_for_token = {"WWW-Authenticate": "Bearer"} if refusal.status == 401 else {}
     return _json(Problem(refusal.text), refusal.status, refusal.headers | ask_for_token)
 
@@ -186,46 +177,42 @@ def _described(request: Request) -> Response:
 
 
 def description(root: str) -> dict[str, Any]:
-    """The OpenAPI document; `root` is where the page is."""
     every = addresses()
     types = [*(one.answer for one in every), Problem]
     _, components = msgspec.json.schema_components(types, ref_template="#/components/schemas/{name}")
     for component in components.values():
         if "description" in component:
             component["description"] = inspect.cleandoc(component["description"])
+    about = "The documents that commands print with --json."
+    bearer = {"engine": {"type": "http", "scheme": "bearer"}}
     return {
         "openapi": "3.1.0",
-        "info": {
-            "title": "ovirt-placement",
-            "version": version("ovirt-placement"),
-            "description": "The documents that commands print with --json.",
-        },
+        "info": {"title": "ovirt-placement", "version": version("ovirt-placement"), "description": about},
         "servers": [{"url": f"{root}/api/v1"}],
         "security": [{"engine": []}],
         "paths": {one.route.path: {"get": _operation(one)} for one in every},
-        "components": {
-            "schemas": components,
-            "securitySchemes": {"engine": {"type": "http", "scheme": "bearer"}},
-        },
+        "components": {"schemas": components, "securitySchemes": bearer},
     }
 
 
 def _operation(address: Address) -> dict[str, Any]:
     in_path = re.findall(r"\{(\w+)\}", address.route.path)
-    parameters = [_parameter(name, "path", "by name or id", required=True) for name in in_path]
+    parameters = [_parameter(name, "path", "by name or id", _NAME, required=True) for name in in_path]
     for name, (_, one, hint) in address.keys.items():
         text, required = one.help or "", name in address.route.required
         text = text.removesuffix("; else all") if required else text
         text += ", by name or id, with commas" if one.names is not None and one.names.many else ""
-        parameter = _parameter(name, "query", text, required=required)
-        parameters.append(parameter | ({"schema": _NUMBER} if hint is int else {}))
-    answers = {"200": _content(address.summary, address.answer)}
+        schema = _NUMBER if hint is int else _NAME
+        parameters.append(_parameter(name, "query", text, schema, required=required))
+    summary = address.route.summary or address.asked.summary
+    answers = {"200": _content(summary, address.answer)}
     answers |= {code: _content(text, Problem) for code, text in _REFUSALS.items()}
-    return {"summary": address.summary, "parameters": parameters, "responses": answers}
+    return {"summary": summary, "parameters": parameters, "responses": answers}
 
 
-def _parameter(name: str, where: str, text: str, *, required: bool) -> dict[str, Any]:
-    schema = {"type": "string", "minLength": 1}
+def _parameter(
+    name: str, where: str, text: str, schema: Mapping[str, Any], *, required: bool
+) -> dict[str, Any]:
     return {"name": name, "in": where, "required": required, "description": text, "schema": schema}
 
 
@@ -254,11 +241,8 @@ async def events(request: Request) -> ASGIApp:
     session = site.session(request, use=False)
     if session is None:
         raise Refusal(401, "Log in first.")
-    stream = StreamingResponse(
-        _events(site, session, site.cookie_of(request)),
-        headers={"X-Accel-Buffering": "no"},
-        media_type="text/event-stream",
-    )
+    found = _events(site, session, site.cookie_of(request))
+    stream = StreamingResponse(found, 200, {"X-Accel-Buffering": "no"}, "text/event-stream")
 
     async def placed(scope: Scope, receive: Receive, send: Send) -> None:
         async def patiently(message: Message) -> None:

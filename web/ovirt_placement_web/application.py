@@ -3,7 +3,9 @@
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from importlib import import_module
 from importlib.resources import files
+from pkgutil import iter_modules
 from urllib.parse import urlsplit
 
 from anyio import create_task_group, sleep
@@ -14,17 +16,17 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ovirt_placement.config import Config
-from ovirt_placement_web import api, log_in
+from ovirt_placement_web import api, log_in, views
 from ovirt_placement_web.bounds import Refusal, WebMetrics, sentence
 from ovirt_placement_web.settings import Listening, WebSettings, engine_origin, engines, origins
 from ovirt_placement_web.site import Site, refused, site_of
-from ovirt_placement_web.views import keys, maintenance, overview, plans, rules, vm
+from ovirt_placement_web.views import endpoints, overview, plans
 from ovirt_service.errors import UserError
 
 #: How often it is looked which sessions are over, or whose rights are to be read again.
@@ -37,70 +39,37 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
     for site in sites:
         site.places = sites
     app = Starlette(
-        # The first engine's path is that of all.
+        # The first engine's path is that of all; without its last slash it leads on to the first view.
         routes=[
-            *(Route(root, overview.start) for root in ("/", *(site.root for site in sites))),
+            *(Route(root, _start) for root in ("/", *(site.root for site in sites))),
             *(Mount(site.root, routes=routes()) for site in reversed(sites)),
         ],
         middleware=[
             Middleware(Guard, sites=sites, origins=origins(settings, at, config.source), is_tls=at.tls)
         ],
-        exception_handlers={Refusal: refused, UserError: _unanswered, HTTPException: _unknown},  # type: ignore[dict-item]
+        exception_handlers={
+            Refusal: refused,  # type: ignore[dict-item]
+            UserError: lambda request, error: refused(request, Refusal(503, sentence(error))),
+            HTTPException: _unknown,  # type: ignore[dict-item]
+        },
         lifespan=_lifespan,
     )
     app.state.sites = sites
     return app
 
 
+def _start(request: Request) -> Response:
+    return RedirectResponse(f"{site_of(request).root}/", 307)
+
+
 def routes() -> list[BaseRoute]:
-    """All that the page answers to, below its root."""
+    """All that the page answers to, below its root: what each file of views declares, and the rest."""
+    for view in iter_modules(views.__path__):
+        import_module(f"{views.__name__}.{view.name}")
     return [
-        Route("/", overview.clusters),
+        *endpoints.ROUTES,
         Route("/summary", overview.summary),
-        Route("/cluster/{name}", overview.cluster),
-        Route("/cluster/{name}/rules", overview.rules),
-        Route("/cluster/{name}/hosts", overview.hosts),
-        Route("/cluster/{name}/history", vm.history),
-        Route("/vms", overview.vms),
-        Route("/hosts", overview.hosts),
-        Route("/rules", overview.rules),
-        Route("/vm/{name}", vm.vm),
-        Route("/vm/{name}/room", plans.room),
-        Route("/vm/{name}/then", vm.then),
-        Route("/host/{name}", overview.host),
-        Route("/group/{name}", overview.group),
-        Route("/group/{name}/edit", rules.edit_form),
-        Route("/group/{name}/edit", rules.edit, methods=["POST"]),
-        Route("/cluster/{name}/new-group", rules.edit_form),
-        Route("/cluster/{name}/new-group", rules.edit, methods=["POST"]),
-        Route("/cluster/{name}/rule", rules.rule_form),
-        Route("/cluster/{name}/rule", rules.change_rule, methods=["POST"]),
-        Route("/map/{name}", overview.map_view),
-        Route("/map/{name}/table", overview.table),
-        Route("/ha", maintenance.fail),
-        Route("/ha/{name}", maintenance.failures),
-        Route("/history", vm.history),
-        Route("/keys", keys.keys),
-        Route("/keys/set", keys.key_form),
-        Route("/keys/set", keys.set_key, methods=["POST"]),
-        Route("/keys/hosts", keys.hosts_form),
-        Route("/keys/hosts", keys.define, methods=["POST"]),
-        Route("/vm/{name}/keys", keys.of_vm),
-        Route("/health", overview.health),
         Route("/health", plans.examine, methods=["POST"]),
-        Route("/cluster/{name}/pause", plans.pause, methods=["POST"]),
-        Route("/cluster/{name}/resume", plans.resume, methods=["POST"]),
-        Route("/plan/{name}", plans.plan),
-        Route("/plan/{name}/now", plans.plan_now),
-        Route("/plan/{name}/undo", plans.undo),
-        Route("/plans/{name}/{plan}", plans.plan),
-        Route("/plan/{name}/approve", plans.decide, methods=["POST"]),
-        Route("/plan/{name}/refuse", plans.decide, methods=["POST"]),
-        Route("/plan/{name}/apply", plans.apply, methods=["POST"]),
-        Route("/maintenance/{name}", maintenance.maintenance),
-        Route("/maintenance/{name}/begin", maintenance.begin, methods=["POST"]),
-        Route("/maintenance/{name}/{order:str}", maintenance.order, methods=["POST"]),
-        Route("/search", overview.search),
         Route("/log-in", log_in.show),
         Route("/log-in", log_in.log_in, methods=["POST"]),
         Route("/log-in/token", log_in.log_in_by_token, methods=["POST"]),
@@ -134,11 +103,6 @@ async def _watch_sessions(site: Site, tasks: TaskGroup) -> None:
         await sleep(pause)
         for session in site.sessions.due(seconds - pause):
             tasks.start_soon(site.read_rights_again, session)
-
-
-def _unanswered(request: Request, error: Exception) -> Response:
-    """What the library cannot answer now."""
-    return refused(request, Refusal(503, sentence(error)))
 
 
 def _unknown(request: Request, error: HTTPException) -> Response:
@@ -190,7 +154,6 @@ class Guard:
         scope["site"] = site = next(below, self._sites[0])
 
         async def bounded() -> Message:
-            """Receives no more than a request may carry."""
             nonlocal size
             message = await receive()
             size += len(message.get("body", b""))
@@ -217,7 +180,6 @@ class Guard:
             await PlainTextResponse(_FAILED, 500)(scope, receive, answering)
 
     def _headers(self, path: str, site: Site) -> dict[str, str]:
-        """What every answer has."""
         framed_by = engine_origin(site.config.engine.url)
         framed_by = "'none'" if path.rstrip("/").endswith("/log-in") else framed_by
         headers = {

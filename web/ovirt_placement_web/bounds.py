@@ -24,8 +24,6 @@ from ovirt_service.repetition import Said
 
 
 class WebMetrics(Instruments):
-    """Counts of all engines that the page shows; each is moved where it happens."""
-
     def __init__(self) -> None:
         super().__init__("ovirt_placement_web")
         self.running = self.gauge("requests_running", "Requests under way by kind of work", "kind")
@@ -73,7 +71,6 @@ class Refusal(Exception):
 
 
 def sentence(error: object) -> str:
-    """What an error says, as a sentence."""
     return f"{str(error)[:1].upper()}{str(error)[1:]}."
 
 
@@ -105,35 +102,30 @@ class _Asker:
     waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
 
 
+@dataclass(eq=False)
 class Bound:
     """One kind of work: places for all, and of these a part for each asker, in turns between askers.
 
     For the loop's thread alone.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        metrics: WebMetrics,
-        *,
-        most: Limit,
-        each: Limit,
-        retry_seconds: int,
-        patience_seconds: float = 30.0,
-    ) -> None:
-        """`each` is of one asker; who has waited for `patience_seconds` is refused."""
-        self._kind = kind
-        self._most = most
-        self._each = each
-        self._retry_seconds = retry_seconds
-        self._patience_seconds = patience_seconds
-        self._running, self._waiting = metrics.running.labels(kind), metrics.waiting.labels(kind)
-        self._refused = metrics.refused
+    metrics: WebMetrics
+    kind: str
+    most: Limit
+    #: Of one asker.
+    each: Limit
+    retry_seconds: int
+    #: Who has waited for so long is refused.
+    patience_seconds: float = 30.0
+
+    def __post_init__(self) -> None:
+        self._running = self.metrics.running.labels(self.kind)
+        self._waiting = self.metrics.waiting.labels(self.kind)
         self._said = Said(_QUIET_SECONDS)
-        self._free = most.running
+        self._free = self.most.running
         #: Who has had no turn for longest comes first.
         self._askers: dict[Hashable, _Asker] = {}
-        self._threads = CapacityLimiter(most.running)
+        self._threads = CapacityLimiter(self.most.running)
 
     async def run(self, asker: Hashable, work: Callable[..., _Answer], *arguments: object) -> _Answer:
         """Do it in a thread, once there is a place; raises `Refusal` if there is none."""
@@ -146,10 +138,10 @@ class Bound:
         own = self._askers.setdefault(asker, _Asker())
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         try:
-            if own.running + len(own.waiting) >= sum(self._each):
+            if own.running + len(own.waiting) >= sum(self.each):
                 raise self._refusal(429, "too many of your requests are under way")
-            waits = not self._free or own.running >= self._each.running
-            if waits and self.waiting >= self._most.waiting:
+            waits = not self._free or own.running >= self.each.running
+            if waits and self.waiting >= self.most.waiting:
                 self.make_room(len(own.waiting) + 1)
             own.waiting.append(turn)
             self._give_places()
@@ -170,20 +162,18 @@ class Bound:
     async def _wait(self, turn: asyncio.Future[None]) -> None:
         try:
             with self._waiting.track_inprogress():
-                async with asyncio.timeout(self._patience_seconds):
+                async with asyncio.timeout(self.patience_seconds):
                     await turn
         except TimeoutError:
             raise self._refusal(503, "too many requests are under way") from None
 
     @property
     def waiting(self) -> int:
-        """How many wait for a place."""
         return sum(len(one.waiting) for one in self._askers.values())
 
     @property
     def running(self) -> int:
-        """How many have a place."""
-        return self._most.running - self._free
+        return self.most.running - self._free
 
     def make_room(self, fewer: int = 0) -> None:
         """Refuse the last one of the asker with the most that wait, if those are more than `fewer`.
@@ -199,7 +189,7 @@ class Bound:
 
     def _give_places(self) -> None:
         """In turns, to askers that wait and may have one more."""
-        askers, each = self._askers, self._each.running
+        askers, each = self._askers, self.each.running
         while self._free:
             of = next((one for one, own in askers.items() if own.waiting and own.running < each), None)
             if of is None:
@@ -212,21 +202,17 @@ class Bound:
                 turn.set_result(None)
 
     def _refusal(self, status: int, why: str) -> Refusal:
-        self._refused.labels(self._kind, str(status)).inc()
+        self.metrics.refused.labels(self.kind, str(status)).inc()
         if self._said.is_news(status):
-            _log.warning("%s: requests are refused with %d, since %s", self._kind, status, why)
-        retry = self._retry_seconds
-        text = f"{why[0].upper()}{why[1:]} ({self._kind}). Try again in {retry} s."
+            _log.warning("%s: requests are refused with %d, since %s", self.kind, status, why)
+        retry = self.retry_seconds
+        text = f"{why[0].upper()}{why[1:]} ({self.kind}). Try again in {retry} s."
         return Refusal(status, text, {"Retry-After": str(retry)})
 
 
 class Bounds:
-    """All kinds of work of the page of one engine."""
-
     def __init__(self, metrics: WebMetrics, *, streams: int, streams_each: int) -> None:
-        def bound(kind: str, most: Limit, each: Limit, retry_seconds: int) -> Bound:
-            return Bound(kind, metrics, most=most, each=each, retry_seconds=retry_seconds)
-
+        bound = partial(Bound, metrics)
         #: What is known is shown: no view waits for the engine. Few run at once: they take turns with the
         #: processor anyway.
         self.views = bound("views", Limit(8, 400), Limit(3, 40), 1)
@@ -266,7 +252,6 @@ _MOST_SLOWED_IN_ALL = 1000
 #: Of more names and addresses than these, those that failed first are forgotten.
 _MOST_KEYS = 20_000
 
-#: A name, or an address.
 _Source = tuple[str, str]
 
 
@@ -293,7 +278,6 @@ class Throttle:
         self._clock = clock
         self._pause = pause
         self._tries = Latest[_Source, deque[float]](_MOST_KEYS)
-        #: Those that somebody waits in.
         self._slowed: dict[_Source, Bound] = {}
 
     @asynccontextmanager
@@ -334,15 +318,8 @@ class Throttle:
 
     @asynccontextmanager
     async def _hold_turn(self, key: _Source, asker: Hashable) -> AsyncIterator[None]:
-        """Wait for the turn of a name, or of an address, and hold it."""
-        bound = self._slowed[key] = self._slowed.get(key) or Bound(
-            "slowed log-ins",
-            self._metrics,
-            most=_MOST_SLOWED,
-            each=_MOST_OF_ONE,
-            retry_seconds=5,
-            patience_seconds=_PATIENCE_SECONDS,
-        )
+        new = Bound(self._metrics, "slowed log-ins", _MOST_SLOWED, _MOST_OF_ONE, 5, _PATIENCE_SECONDS)
+        bound = self._slowed.setdefault(key, new)
         try:
             if sum(one.running + one.waiting for one in self._slowed.values()) >= _MOST_SLOWED_IN_ALL:
                 max(self._slowed.values(), key=lambda one: one.waiting).make_room()

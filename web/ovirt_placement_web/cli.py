@@ -1,6 +1,5 @@
 """`ovirt-placement-web run`: serves the page until SIGTERM."""
 
-import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,21 +42,15 @@ def _command(arguments: Sequence[str] | None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
-    """The words that the command knows."""
-    found = Parser(prog=COMMAND, description="A page that shows where VMs run and why.")
-    add_version(found)
-    commands = found.add_subparsers(metavar="COMMAND", required=True)
-    running = commands.add_parser(
+def _parser() -> Parser:
+    parser = Parser(prog=COMMAND, description="A page that shows where VMs run and why.")
+    add_version(parser)
+    running = parser.add_subparsers(metavar="COMMAND", required=True).add_parser(
         "run",
         help="serve the page, until SIGTERM",
         description="Serve the page with what the inventory publishes, until SIGTERM. See docs/web.md.\n",
         epilog=_EXAMPLES,
     )
-    running.add_argument(
-        "--config",
-        type=Path,
-        metavar="FILE",
-        help=f"configuration (TOML); else ${PATH_VARIABLE}, else {DEFAULT_PATH}",
-    )
-    return found
+    where = f"configuration (TOML); else ${PATH_VARIABLE}, else {DEFAULT_PATH}"
+    running.add_argument("--config", type=Path, metavar="FILE", help=where)
+    return parser

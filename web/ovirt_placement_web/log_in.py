@@ -48,11 +48,15 @@ async def show(request: Request) -> Response:
 
 
 async def log_in(request: Request) -> Response:
-    """A session for a name with its password."""
     check_query(request, [])
     site, form = site_of(request), await form_of(request)
     name, password = form.get("name", "").strip(), form.get("password", "")
     goal, counted = onward(site, form.get("next", "")), counted_address(request)
+
+    def logged_in() -> tuple[str, Rights]:
+        token = site.tokens.log_in(name, password)
+        return token, read_rights(site.tokens, token)
+
     try:
         if not name or not password or max(len(name), len(password)) > _LONGEST:
             raise Refusal(400, "Name and password are needed.")
@@ -60,7 +64,7 @@ async def log_in(request: Request) -> Response:
             async with site.throttle.turn(name, counted, password) as known:
                 kind = site.bounds.rights if known else site.bounds.log_ins
                 # Those whom no address distinguishes are distinguished by their names.
-                token, rights = await kind.run(counted or name, _logged_in, site, name, password)
+                token, rights = await kind.run(counted or name, logged_in)
         if not rights.administrator:
             await _forget(site, token, counted or name)
             raise Refusal(403, NO_ADMIN)
@@ -71,11 +75,6 @@ async def log_in(request: Request) -> Response:
         answer.headers.update(refusal.headers)
         return answer
     return _begun(site, request, rights, token, goal)
-
-
-def _logged_in(site: Site, name: str, password: str) -> tuple[str, Rights]:
-    token = site.tokens.log_in(name, password)
-    return token, read_rights(site.tokens, token)
 
 
 async def log_in_by_token(request: Request) -> Response:
@@ -96,8 +95,7 @@ async def log_in_by_token(request: Request) -> Response:
 
 
 def _begun(site: Site, request: Request, rights: Rights, token: str, goal: str) -> Response:
-    former = site.sessions.find(site.cookie_of(request))
-    if former is not None:
+    if former := site.sessions.find(site.cookie_of(request)):
         site.sessions.end(former)
     cookie, _ = site.sessions.begin(rights, token)
     note(request, rights.user_name, "log-in", "done")
@@ -123,8 +121,7 @@ async def log_out(request: Request) -> Response:
     """End the session; the cookie of who copies it is worth nothing from now on."""
     check_query(request, [])
     site, form = site_of(request), await form_of(request)
-    session = site.sessions.find(site.cookie_of(request))
-    if session is not None:
+    if session := site.sessions.find(site.cookie_of(request)):
         if not session.admits(form.get("csrf", "")):
             raise Refusal(403, "This form is not of this session.")
         site.sessions.end(session)
@@ -189,14 +186,9 @@ def show_portal(request: Request) -> Response:
     if session is not None and user in ("", session.rights.user_id):
         return RedirectResponse(goal, 303)
     again = urlencode({"next": goal, "user": user, "tried": "yes"})
-    return site.page(
-        request,
-        "portal.html",
-        asked_of=engine_origin(site.config.engine.url),
-        goal=goal,
-        again=f"{site.root}/portal?{again}",
-        tried="tried" in query,
-    )
+    shown: dict[str, Any] = {"asked_of": engine_origin(site.config.engine.url), "goal": goal}
+    shown |= {"again": f"{site.root}/portal?{again}", "tried": "tried" in query}
+    return site.page(request, "portal.html", **shown)
 
 
 async def _forget(site: Site, token: str, asker: Hashable) -> None:
@@ -212,10 +204,7 @@ AUDIT_LOG: Final = AuditLog("ovirt_placement_web.audit", "[web] audit_log", in_l
 
 
 def note(request: Request, who: str, act: str, outcome: str, **more: str) -> None:
-    """Write a line of JSON: who did what, from where, and what came of it; `more` says to what.
-
-    It names the engine where the page shows several.
-    """
+    """Write who did what, from where, at which engine of several, and what came of it; `more`: to what."""
     address = request.client.host if request.client else ""
     facts = {"engine": site_of(request).config.engine.label, "who": who, "address": address}
     facts |= {"act": act, "outcome": outcome, **more}

@@ -50,7 +50,7 @@ def run(config: Config) -> None:
         raise UserError(f"{named}: {error.strerror or error}") from None
     with listener:
         at = at._replace(port=listener.getsockname()[1])
-        server = _Server(_configured(config, settings, at, metrics), at, settings.root, metrics)
+        server = _Server(_configured(config, settings, at, metrics), f"{at.url}{settings.root}/", metrics)
         server.run(sockets=[listener])
 
 
@@ -140,11 +140,9 @@ class _Client(H11Protocol):
 class _Server(uvicorn.Server):
     """Says when it serves, to its starter; who is silent makes room for others."""
 
-    def __init__(self, config: uvicorn.Config, at: Listening, root: str, metrics: WebMetrics) -> None:
+    def __init__(self, config: uvicorn.Config, url: str, metrics: WebMetrics) -> None:
         super().__init__(config)
-        self._at = at
-        self._root = root
-        self._metrics = metrics
+        self._url, self._metrics = url, metrics
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to serve the one socket; as the base does but for who accepts connections."""
@@ -157,7 +155,7 @@ class _Server(uvicorn.Server):
         self._listener = Listener(listening, limits, self._admit, self._metrics.closed.inc)
         self._listener.start(self.config.ssl)
         self.servers, self.started = [], True
-        print(f"ovirt-placement-web: {self._at.url}{self._root}/", flush=True)
+        print(f"ovirt-placement-web: {self._url}", flush=True)
         Notifier().ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -165,10 +163,5 @@ class _Server(uvicorn.Server):
         await super().shutdown()
 
     def _admit(self, accepted: socket.socket, address: str, room: Room) -> _Client:
-        return _Client(
-            room,
-            self._metrics.connections,
-            config=self.config,
-            server_state=self.server_state,
-            app_state=self.lifespan.state,
-        )
+        shared: dict[str, Any] = {"server_state": self.server_state, "app_state": self.lifespan.state}
+        return _Client(room, self._metrics.connections, config=self.config, **shared)

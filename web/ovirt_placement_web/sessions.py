@@ -21,14 +21,12 @@ from ovirt_placement_web.bounds import Bounds, Latest
 #: Of more sessions one ends of the user who has most, the one that was idle longest: memory is bounded,
 #: however often users log in, and none of them logs another out.
 _MOST_SESSIONS = 10_000
-Clock = Callable[[], float]
 
 
 @dataclass(eq=False)
 class Session:
     """One log-in. Its token is the engine's, and is shown nowhere."""
 
-    #: By which it is found.
     key: bytes = field(repr=False)
     rights: Rights
     csrf: str
@@ -40,7 +38,6 @@ class Session:
     _streams: set[asyncio.Event] = field(default_factory=set, repr=False)
 
     def change(self, rights: Rights) -> None:
-        """Take what the engine says now that the person may do; for the loop's thread."""
         self.rights = rights
         self.wake()
 
@@ -67,7 +64,7 @@ class Sessions:
     For the loop's thread alone, but `find`.
     """
 
-    def __init__(self, idle_seconds: float, clock: Clock = time.monotonic) -> None:
+    def __init__(self, idle_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._idle_seconds = idle_seconds
         self._clock = clock
         self._sessions: dict[bytes, Session] = {}
@@ -95,7 +92,6 @@ class Sessions:
         return session
 
     def end(self, ended: Session) -> None:
-        """End a session: nobody finds it any more, and its streams close."""
         ended.ended = True
         self._sessions.pop(ended.key, None)
         ended.wake()
@@ -119,9 +115,6 @@ class Sessions:
 
 def _digest(word: str) -> bytes:
     return hashlib.sha256(word.encode()).digest()
-
-
-# -- Tokens.
 
 
 _TOKEN_SECONDS: Final = 60.0
@@ -155,11 +148,10 @@ class Bearers:
         if known is not None and now - known[1] < seconds:
             return known[0]
         async with bounds.strangers.place(asker) if known is None else bounds.holders.place(key):
-            asked = self._asked.get(key)
-            if asked is None:
-                asked = self._asked[key] = asyncio.ensure_future(self._ask_engine(key, token, asker))
+            if key not in self._asked:
+                self._asked[key] = asked = asyncio.ensure_future(self._ask_engine(key, token, asker))
                 asked.add_done_callback(lambda done: self._ended(key, done))
-            return await asyncio.shield(asked)
+            return await asyncio.shield(self._asked[key])
 
     async def _ask_engine(self, key: bytes, token: str, asker: Hashable) -> Rights:
         bounds = self._bounds

@@ -55,7 +55,6 @@ class Listening(NamedTuple):
 
     @property
     def url(self) -> str:
-        """As browsers name it."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.tls else 'http'}://{host}:{self.port}"
 

@@ -15,35 +15,44 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from ovirt_placement.answers.decisions import decision_headers, decision_lines, decision_rows
+from ovirt_placement.answers import placement
+from ovirt_placement.answers.decisions import cut_text, decision_headers, decision_lines, decision_rows
+from ovirt_placement.answers.decisions.at_time import distance, earlier_text, not_asked_lines
 from ovirt_placement.answers.document import duration_text, fewest_text, listed, none_text, safe_word
+from ovirt_placement.answers.keys import compiled, written, written_weight
+from ovirt_placement.answers.keys.change import keys_table
 from ovirt_placement.answers.orders import PHASES
+from ovirt_placement.answers.plans.maintenance import move_text, rest_text, summary_text
 from ovirt_placement.answers.rules import asked, count_text, state_text, strength
 from ovirt_placement.answers.status.clusters import FAMILIES, judge
+from ovirt_placement.answers.status.health import status_lines
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.users import Refused, Rights, UserTokens, read_rights
 from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics, sentence
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
 from ovirt_placement_web.settings import WebSettings
+from ovirt_placement_web.state.map import misplaced
 from ovirt_placement_web.state.plans import MadePlans
 from ovirt_placement_web.state.questions import Memory, Questions
 from ovirt_placement_web.state.sources import LiveState, Past, View
 from ovirt_service.text import escaped
 
 _COOKIE = "__Secure-ovirt-placement"
-#: A session without a request ends after this time.
 _SESSION_IDLE_SECONDS = 1800.0
+_LONGEST_WORD = 255
 NO_ADMIN = "This page is for people with an admin role in the engine, as ReadOnlyAdmin."
 
 _log = logging.getLogger(__name__)
 
 
 class Site:
-    """The parts of the page of one engine, made once."""
-
     def __init__(self, config: Config, root: str, settings: WebSettings, metrics: WebMetrics) -> None:
         self.config = config
+        self.name, self.root = config.engine.name, root
+        label = config.engine.label
+        #: Each engine has another one, as the path of one is below another's.
+        self.cookie = f"{_COOKIE}-{label}" if label else _COOKIE
         self.settings = msgspec.structs.replace(settings, root=root)
         #: Those of all engines that the page shows, this one's included.
         self.places: Sequence[Site] = (self,)
@@ -59,22 +68,7 @@ class Site:
         self.made = MadePlans(config)
         self.templates = environment()
 
-    @property
-    def name(self) -> str:
-        return self.config.engine.name
-
-    @property
-    def root(self) -> str:
-        return self.settings.root
-
-    @property
-    def cookie(self) -> str:
-        """Its name: each engine has another one, as the path of one is below another's."""
-        label = self.config.engine.label
-        return f"{_COOKIE}-{label}" if label else _COOKIE
-
     def questions(self, view: View) -> Questions:
-        """What there is to ask about a view."""
         record = Path(self._decisions) if self._decisions else None
         return Questions(self.config, self.past, self.memory, view, record)
 
@@ -132,7 +126,7 @@ class Site:
             engine=self.config.engine,
             error_text=error_text,
             true_at=instant(datetime.now(UTC).timestamp() - known.age_seconds),
-            **{"part": "", "crumbs": (), "tab": "", **shown},
+            **{"part": "", "crumbs": (), "tab": "", "preview": None, **shown},
         )
         return HTMLResponse(text, status)
 
@@ -156,7 +150,6 @@ def page_words(line: str) -> str:
 
 
 def site_of(request: Request) -> Site:
-    """That of the engine whose path is asked for."""
     site: Site = request.scope["site"]
     return site
 
@@ -168,11 +161,9 @@ def is_framed(request: Request) -> bool:
 
 def check_query(request: Request, allowed: Iterable[str], repeated: Iterable[str] = ()) -> None:
     """Refuse keys of the query that the view does not know, and those that stand twice and may not."""
-    known = frozenset(allowed)
-    keys = [key for key, _ in request.query_params.multi_items()]
-    for key in keys:
-        if key not in known:
-            raise Refusal(400, f'"{escaped(key)[:80]}" is no parameter of this address')
+    known, keys = frozenset(allowed), [key for key, _ in request.query_params.multi_items()]
+    if unknown := [key for key in keys if key not in known]:
+        raise Refusal(400, f'"{escaped(unknown[0])[:80]}" is no parameter of this address')
     single = [key for key in keys if key not in repeated]
     if len(single) != len(set(single)):
         raise Refusal(400, "a parameter stands twice in this address")
@@ -186,13 +177,21 @@ def number(request: Request, key: str, most: int) -> int:
     raise Refusal(400, f"{key}: a number from 1 to {most}")
 
 
+def words_of(text: str) -> tuple[str, ...]:
+    """The lines of a field that have a word, each once."""
+    return tuple(dict.fromkeys(word for line in text.split("\n") if (word := line.strip())))
+
+
+def check_length(name: str, text: str) -> None:
+    if len(text) > _LONGEST_WORD:
+        raise Refusal(400, f"{name}: {_LONGEST_WORD} characters at most.")
+
+
 def refused(request: Request, error: Refusal) -> Response:
-    """A page for what is refused."""
     titles = {404: "Not found", 409: "Nothing was changed", 503: "Not available now"}
     title = titles.get(error.status, "Not possible")
-    answer = site_of(request).page(
-        request, "error.html", status=error.status, title=title, text=error.text, back=error.back
-    )
+    shown: dict[str, Any] = {"title": title, "text": error.text, "back": error.back}
+    answer = site_of(request).page(request, "error.html", status=error.status, **shown)
     answer.headers.update(error.headers)
     return answer
 
@@ -208,26 +207,22 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(
-        instant=instant, when=when, mib=mib, plural=plural, family=lambda name: FAMILIES.get(name, name)
+    said = (
+        *(instant, when, mib, plural, timed, page_words, sentence, listed, none_text, safe_word, fewest_text),
+        *(decision_lines, decision_headers, decision_rows, cut_text, distance, earlier_text, not_asked_lines),
+        *(compiled.vm_table, compiled.host_table, compiled.ratios_text, compiled.ignored_lines, status_lines),
+        *(placement.after_text, placement.restart_text, placement.not_asked_text, written, written_weight),
+        *(move_text, rest_text, summary_text, misplaced, keys_table),
     )
+    found.filters.update({one.__name__: one for one in said})
     found.filters.update(
-        decision_lines=decision_lines,
-        decision_headers=decision_headers,
-        decision_rows=decision_rows,
-        page_words=page_words,
-        sentence=sentence,
-        listed=listed,
-        none_text=none_text,
+        family=lambda name: FAMILIES.get(name, name),
         health=lambda one: judge(None, (), (one,), None, None)[0],
         phase=PHASES.__getitem__,
         rule_asks=asked,
         rule_vms=count_text,
         rule_strength=strength,
         rule_state=state_text,
-        timed=timed,
-        safe_word=safe_word,
-        fewest_text=fewest_text,
         duration=duration_text,
     )
     return found
@@ -244,19 +239,16 @@ def when(moment: float | str) -> Markup:
     if iso.endswith(" UTC"):
         iso = f"{iso.removesuffix(' UTC')}+00:00"
     iso = iso.replace(" ", "T")
-    return Markup('<time datetime="{}">{}</time>').format(
-        iso, iso.replace("T", " ").replace("+00:00", " UTC")
-    )
+    text = iso.replace("T", " ").replace("+00:00", " UTC")
+    return Markup('<time datetime="{}">{}</time>').format(iso, text)
 
 
 def timed(line: str) -> Markup:
-    """A line with its moments as the reader's browser shows them."""
     parts = re.split(r"(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)", line)
     return Markup().join(when(part) if at % 2 else escaped(part) for at, part in enumerate(parts))
 
 
 def mib(amount: int) -> str:
-    """Memory as people read it."""
     for unit, size in (("TiB", 1024 * 1024), ("GiB", 1024)):
         if amount >= size:
             return f"{amount / size:.1f}".removesuffix(".0") + f" {unit}"
@@ -264,7 +256,6 @@ def mib(amount: int) -> str:
 
 
 def plural(count: int, one: str, many: str = "") -> str:
-    """A number with its noun."""
     return f"{count} {one if count == 1 else many or one + 's'}"
 
 

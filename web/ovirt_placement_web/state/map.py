@@ -78,38 +78,25 @@ def misplaced(found: Iterable[ViolatedConstraint]) -> dict[str, str]:
     return {vm.id: "hard" if one.hard else "soft" for one in ordered for vm in one.offenders}
 
 
-_NONE: Mapping[str, str] = {}
-
-
 def cluster_map(
     snapshot: Snapshot,
     cluster: Cluster,
     violations: ViolationsDocument,
     number: int,
-    domains: Mapping[str, str] = _NONE,
+    domains: Mapping[str, str],
 ) -> MapDocument:
-    """Hosts by failure domain and name, and in them VMs by name; VMs that are down have no place on a map.
-
-    `domains` has the failure domains of hosts, by id.
-    """
+    """Hosts by failure domain (`domains`, by host) and name; VMs that are down have no place on a map."""
     of_cluster = snapshot.hosts_of_cluster.get(cluster.id, ())
-    hosts = sorted(of_cluster, key=lambda host: (domains.get(host.id, ""), host.name, host.id))
+    racks = {host.id: domains.get(host.id, "") for host in of_cluster}
+    hosts = sorted(of_cluster, key=lambda one: (racks[one.id], one.name, one.id))
     groups = [group for group in snapshot.affinity_groups if group.cluster == cluster.id]
     violated = {group.id for found in violations.violations for group in found.groups}
     return MapDocument(
         cluster=Named(cluster.id, cluster.name),
         number=number,
         hosts=tuple(
-            MapHost(
-                host.id,
-                host.name,
-                host.status,
-                host.memory_mb,
-                host.free_mb,
-                host.cpu_percent,
-                domains.get(host.id, ""),
-            )
-            for host in hosts
+            MapHost(one.id, one.name, one.status, one.memory_mb, one.free_mb, one.cpu_percent, racks[one.id])
+            for one in hosts
         ),
         groups=tuple(MapGroup(group.id, group.name, group.id in violated) for group in groups),
         vms=tuple(_vms(snapshot, hosts, groups, misplaced(violations.violations))),
@@ -119,7 +106,6 @@ def cluster_map(
 def _vms(
     snapshot: Snapshot, hosts: Sequence[Host], groups: Sequence[AffinityGroup], wrong: Mapping[str, str]
 ) -> Iterator[MapVm]:
-    """All that have a place in the cluster, by name."""
     place = {host.id: at for at, host in enumerate(hosts)}
     group_at = {group.id: at for at, group in enumerate(groups)}
     pending, groups_of_vm = snapshot.pending_hosts, snapshot.groups_of_vm
@@ -136,7 +122,6 @@ def _vms(
 # -- What has changed.
 
 
-_Item = TypeVar("_Item")
 _Drawn = TypeVar("_Drawn", MapHost, MapGroup, MapVm)
 
 
@@ -187,26 +172,27 @@ def whole(after: MapDocument, since: int) -> MapChangesDocument:
 
 def map_changes(before: MapDocument, after: MapDocument) -> MapChangesDocument:
     """VMs and groups name their hosts and groups by places, so that these must be the same in both."""
-    hosts_stay = list(_keyed(before.hosts)) == list(_keyed(after.hosts))
-    if not hosts_stay or list(_keyed(before.groups)) != list(_keyed(after.groups)):
+    hosts, hosts_now = _keyed(before.hosts), _keyed(after.hosts)
+    groups, groups_now = _keyed(before.groups), _keyed(after.groups)
+    old, new = _keyed(before.vms), _keyed(after.vms)
+    if list(hosts) != list(hosts_now) or list(groups) != list(groups_now):
         return whole(after, before.number)
     # Of VMs that stay none overtakes another, since all are sorted by this.
-    old, new = _keyed(before.vms), _keyed(after.vms)
     return MapChangesDocument(
         cluster=after.cluster,
         since=before.number,
         number=after.number,
-        hosts=tuple(ChangedHost(at, host) for at, host in _others(before.hosts, after.hosts)),
-        groups=tuple(ChangedGroup(at, group) for at, group in _others(before.groups, after.groups)),
+        hosts=tuple(ChangedHost(at, host) for at, host in _others(hosts, hosts_now)),
+        groups=tuple(ChangedGroup(at, group) for at, group in _others(groups, groups_now)),
         gone=tuple(at for at, one in enumerate(old) if one not in new),
         came=tuple(PlacedVm(at, vm) for at, (one, vm) in enumerate(new.items()) if one not in old),
-        changed=tuple(PlacedVm(at, vm) for at, (one, vm) in enumerate(new.items()) if old.get(one, vm) != vm),
+        changed=tuple(PlacedVm(at, vm) for at, vm in _others(old, new)),
     )
 
 
-def _others(before: Sequence[_Item], after: Sequence[_Item]) -> Iterator[tuple[int, _Item]]:
-    """What is not as it was, with its place."""
-    return ((at, one) for at, (was, one) in enumerate(zip(before, after, strict=True)) if was != one)
+def _others(before: Mapping[str, _Drawn], after: Mapping[str, _Drawn]) -> Iterator[tuple[int, _Drawn]]:
+    """What was there and is drawn otherwise, with its place."""
+    return ((at, one) for at, (key, one) in enumerate(after.items()) if before.get(key, one) != one)
 
 
 def _keyed(drawn: Iterable[_Drawn]) -> dict[str, _Drawn]:

@@ -9,21 +9,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ovirt_enforcer.history import Wanted, remaining, steps, steps_about
+from ovirt_enforcer import plans
+from ovirt_enforcer.history import Wanted, steps, steps_about
 from ovirt_enforcer.memory import read_engine_state, way_back
 from ovirt_enforcer.orders import in_order_of_plan
 from ovirt_enforcer.planners import in_process, planned_in_process, preload
-from ovirt_enforcer.plans import (
-    RoomFound,
-    failure_domains,
-    maintenance_options,
-    maintenance_planned,
-    plan_options,
-    planning_seconds,
-    room_for,
-)
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.answers.document import duration_text
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.answers.plans.text import Document
@@ -34,14 +25,13 @@ from ovirt_placement.forecast.changes import Change
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return
-from ovirt_placement.model.names import counted
 from ovirt_placement.store.enforcer.history import PlanRecord
-from ovirt_placement.store.enforcer.intents import IntentState
+from ovirt_placement.store.enforcer.intents import OPEN_STATES, IntentState
 from ovirt_placement.store.orders import WaitingPlan
 from ovirt_placement.store.user_actions import UserAction, UserActionKind
 from ovirt_placement_web.bounds import Latest
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.state.sources import is_open, runs
+from ovirt_placement_web.state.sources import runs
 
 _AGREED = (UserActionKind.APPROVE, UserActionKind.APPLY, UserActionKind.UNDO)
 #: These gates hold the plan as a whole, not a step of it.
@@ -49,14 +39,19 @@ _OF_PLAN = ("approval", "mode", "pause", "breaker")
 
 
 class CameOf(NamedTuple):
-    """What came of a step."""
-
-    text: str
-    tone: str
-    why: str
+    #: waiting, held, migrating, failed or done.
+    state: str
     #: When, in seconds since the epoch.
     at: float
-    begun: bool
+    why: str = ""
+    #: How much of it is done, in percent, by what was expected; the engine does not say.
+    percent: int | None = None
+    took: float = 0.0
+    unused: bool = False
+
+    @property
+    def begun(self) -> bool:
+        return self.state not in ("waiting", "held")
 
 
 @dataclass(frozen=True)
@@ -77,29 +72,12 @@ class Life:
     wanted: Wanted = Wanted()  # noqa: RUF009 - a tuple
 
     @property
-    def since(self) -> float | None:
-        """Since when it waits for a person's word, if it does."""
-        one = self.waiting
-        return one.since if one is not None and one.plan == self.record.id else None
-
-    @property
     def waits(self) -> bool:
-        return self.since is not None
+        return self.waiting is not None and self.waiting.plan == self.record.id
 
     @property
     def runs(self) -> bool:
-        """Whether a migration of it runs."""
         return runs(self.record)
-
-    @property
-    def done(self) -> bool:
-        """Whether a migration of it has ended well."""
-        return any(one.state is IntentState.DONE for one in self.record.migrations)
-
-    @property
-    def left(self) -> tuple[Any, ...]:
-        """What it does not repair."""
-        return remaining(self.record)
 
     @property
     def agreed(self) -> UserAction | None:
@@ -111,67 +89,38 @@ class Life:
 
     @cached_property
     def came(self) -> tuple[CameOf, ...]:
-        """Of all steps."""
         return tuple(_came(self.record, number, step) for number, step in enumerate(steps(self.record), 1))
 
-    @property
-    def ended(self) -> int:
-        return sum(one.tone == "success" for one in self.came)
-
-    @property
-    def failed(self) -> int:
-        return sum(one.tone == "danger" for one in self.came)
+    def count(self, state: str) -> int:
+        return sum(one.state == state for one in self.came)
 
     @cached_property
-    def state(self) -> tuple[str, str]:
-        """In a word or two, and how it is coloured."""
-        count, ended, agreed, refused = len(self.came), self.ended, self.agreed, self.refused
-        if not count:
-            return ("Nothing to migrate", "quiet")
-        if self.runs:
-            return (f"Migrating: {ended} of {count} done", "info")
-        if self.waits:
-            return ("Waiting for approval", "warning")
-        if self.failed:
-            return (f"Failed at {counted(self.failed, 'step')}", "danger")
-        if ended == count:
-            begun = min(one.created for one in self.record.migrations)
-            took = max(one.updated for one in self.record.migrations) - begun
-            return (f"Done in {duration_text(took)}", "success")
-        if ended:
-            return (f"Stopped after {ended} of {count}", "quiet")
-        if refused is not None and (agreed is None or refused.created > agreed.created):
-            return (f"Refused by {refused.login}", "danger")
-        if agreed is not None:
-            return (f"Approved by {agreed.login}", "info")
-        if not self.latest:
-            return ("Superseded", "quiet")
+    def state(self) -> str:
+        """In a word of `ui.life`."""
+        agreed, refused = self.agreed, self.refused
+        if refused is not None and agreed is not None and refused.created <= agreed.created:
+            refused = None
         acts = self.enforcer is not None and self.enforcer.acts
-        return ("About to begin" if acts else "Proposed", "info")
-
-    @property
-    def text(self) -> str:
-        return self.state[0]
-
-    @property
-    def tone(self) -> str:
-        return self.state[1]
+        holds = {
+            "empty": not self.came,
+            "runs": self.runs,
+            "waits": self.waits,
+            "failed": self.count("failed"),
+            "done": self.count("done") == len(self.came),
+            "stopped": self.count("done"),
+            "refused": refused,
+            "approved": agreed,
+            "superseded": not self.latest,
+            "next": acts,
+        }
+        return next((state for state, so in holds.items() if so), "proposed")
 
     @property
     def steps(self) -> tuple[tuple[int, Any, CameOf], ...]:
         """Those that are shown, with their numbers and what came of them."""
-        came = self.came
-        if self.text.startswith(("Superseded", "Proposed", "Refused")):
-            came = tuple(one._replace(text="Not carried out") for one in came)
-        every, numbers = steps(self.record), steps_about(self.record, self.wanted)
-        return tuple((number, every[number - 1], came[number - 1]) for number in numbers)
-
-    @property
-    def repaired(self) -> tuple[bool, int, Sequence[str]]:
-        """Whether that is known, of how many rules, and which are violated still."""
-        outcomes = {one.step: one.outcome for one in self.record.migrations if one.outcome is not None}
-        violated = sorted({rule.name for one in outcomes.values() for rule in one.rules if not rule.holds})
-        return bool(outcomes), sum(one.gain for one in outcomes.values()), violated
+        every, unused = steps(self.record), self.state in ("superseded", "proposed", "refused")
+        numbers = steps_about(self.record, self.wanted)
+        return tuple((at, every[at - 1], self.came[at - 1]._replace(unused=unused)) for at in numbers)
 
     @property
     def holding(self) -> Mapping[str, str]:
@@ -179,44 +128,31 @@ class Life:
         held, since = self.record.held, self.record.updated - 60
         return {one.gate: one.reason for one in held if one.updated >= since and one.gate not in _OF_PLAN}
 
-    @property
-    def failures(self) -> Sequence[str]:
-        """Why the breaker of its cluster is open."""
-        breakers = self.enforcer.breakers if self.enforcer is not None else ()
-        return [one.reason for one in breakers if one.cluster.id == self.record.cluster]
-
 
 def _came(record: PlanRecord, number: int, step: Any) -> CameOf:
-    """What came of a step. The engine does not say how far a migration is: that is by what was expected."""
     own = sorted((one for one in record.migrations if one.step == number), key=lambda one: one.created)
     if not own:
         held = [one for one in record.held if one.step == number and one.gate not in _OF_PLAN]
         if not held:
-            return CameOf("Waiting", "quiet", "", record.updated, begun=False)
+            return CameOf("waiting", record.updated)
         last = max(held, key=lambda one: one.updated)
-        return CameOf("Held back", "warning", last.reason, last.updated, begun=False)
+        return CameOf("held", last.updated, last.reason)
     at = own[-1].created
-    if any(is_open(one) for one in own):
+    if any(one.state in OPEN_STATES for one in own):
         seconds = float(step.get("seconds", 0))
         share = 100 * max(0.0, time.time() - at) / seconds if seconds else 0.0
-        how_far = f", about {min(99, round(share))} %" if share else ""
-        return CameOf(f"Migrating{how_far}", "info", "", at, begun=True)
+        return CameOf("migrating", at, percent=min(99, round(share)) if share else None)
     if any(one.state is IntentState.FAILED for one in own):
-        why = next((one.reason for one in reversed(own) if one.reason), "")
-        return CameOf("Failed", "danger", why or "", at, begun=True)
-    took = max(one.updated for one in own) - own[0].created
-    return CameOf(f"Done in {duration_text(took)}", "success", "", at, begun=True)
+        return CameOf("failed", at, next((one.reason for one in reversed(own) if one.reason), ""))
+    return CameOf("done", at, took=max(one.updated for one in own) - own[0].created)
 
 
-#: This many are kept, the latest.
-_MOST = 100
+_MOST_KEPT = 100
 #: How long a person waits for a plan at most.
 _MOST_SECONDS = 30.0
 
 
 class MadePlan(NamedTuple):
-    """A plan that somebody has looked at."""
-
     document: Document
     #: The plan that it takes back, if any.
     undoes: str | None = None
@@ -225,54 +161,53 @@ class MadePlan(NamedTuple):
 
 
 class MadePlans:
-    """Makes them, and knows those that were made last."""
+    """Makes plans; each method raises `UserError`."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         preload(__name__)  # the first plan of this process waits for less
         self._lock = threading.Lock()
-        self._known = Latest[str, MadePlan](_MOST)
+        self._known = Latest[str, MadePlan](_MOST_KEPT)
 
     def plan(self, cluster: Cluster, staying: Mapping[str, str]) -> MadePlan:
-        """What would be done now if these VMs stayed where they are, with the reasons. Raises `UserError`."""
+        """What would be done now if these VMs stayed where they are, with the reasons."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        seconds = min(planning_seconds(settings), _MOST_SECONDS)
+        seconds = min(plans.planning_seconds(settings), _MOST_SECONDS)
         found = read_engine_state(self._config, ENGINE_SECONDS)
         made = planned_in_process(found, cluster.id, seconds, staying)
-        return self._keep_plan(
-            MadePlan(msgspec.to_builtins(plan_record(made, found.snapshot, found.not_now(made))))
-        )
+        record = plan_record(made, found.snapshot, found.not_now(made))
+        return self._keep_plan(MadePlan(msgspec.to_builtins(record)))
 
     def undo(self, record: PlanRecord) -> MadePlan:
-        """What would take back what a plan has done. Raises `UserError`."""
+        """What would take back what a plan has done."""
         snapshot = inventory.snapshot(config=self._config, deadline=ENGINE_SECONDS)
         found = way_back(self._config, snapshot, record)
         kept = tuple((one.id, one.name, one.because) for one in found.kept)
         return self._keep_plan(MadePlan(msgspec.to_builtins(found.clusters[0]), record.id, kept))
 
-    def room(self, snapshot: Snapshot, vm: Vm) -> RoomFound:
-        """Which migrations let a VM start that no host takes; kept, to be carried out. Raises `UserError`."""
-        found = in_process(room_for, snapshot, vm, seconds=_MOST_SECONDS)
+    def room(self, snapshot: Snapshot, vm: Vm) -> plans.RoomFound:
+        """Which migrations let a VM start that no host takes; kept, to be carried out."""
+        found = in_process(plans.room_for, snapshot, vm, seconds=_MOST_SECONDS)
         if found.plan.steps:
             self._keep_plan(MadePlan(msgspec.to_builtins(found.plan)))
         return found
 
     def foreseen(self, snapshot: Snapshot, change: Change) -> WhatIfDocument:
-        """What would come of a change, if what is configured is repaired. Raises `UserError`."""
+        """What would come of a change, if what is configured is repaired."""
         settings = self._config.section("enforcer", EnforcerSettings)
-        repair = plan_options(settings).repair
+        repair = plans.plan_options(settings).repair
         return in_process(preview, snapshot, change, repair=repair, seconds=_MOST_SECONDS)
 
     def maintenance(self, hosts: Sequence[str], stopped: Collection[str], back: Return) -> ClusterMaintenance:
-        """What a rolling maintenance of hosts of one cluster would be now. Raises `UserError`."""
+        """What a rolling maintenance of hosts of one cluster would be now."""
         found = read_engine_state(self._config, ENGINE_SECONDS)
-        options = maintenance_options(found, hosts, stopped=stopped, back=back)
-        return in_process(maintenance_planned, found.snapshot, hosts, options, seconds=_MOST_SECONDS)
+        options = plans.maintenance_options(found, hosts, stopped=stopped, back=back)
+        return in_process(plans.maintenance_planned, found.snapshot, hosts, options, seconds=_MOST_SECONDS)
 
     def check_rounds(self, snapshot: Snapshot, hosts: Sequence[str], stopped: Sequence[str]) -> None:
         """Raise `UserError` if some of these hosts cannot become empty."""
         found = [snapshot.host_by_id[host] for host in hosts]
-        domains = failure_domains(self._config.ha, snapshot) or ()
+        domains = plans.failure_domains(self._config.ha, snapshot) or ()
         in_process(in_order_of_plan, snapshot, found, stopped, domains, seconds=_MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:

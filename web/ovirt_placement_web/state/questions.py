@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Annotated, Any, TypeVar, cast
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -16,8 +17,8 @@ from ovirt_placement.answers.configured import Domains, configured_domains
 from ovirt_placement.answers.decisions import LastDecisionsDocument, last_decisions
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
-from ovirt_placement.answers.document import dated
-from ovirt_placement.answers.keys.change import KeysListDocument
+from ovirt_placement.answers.document import Document, dated
+from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.text import leads_to
 from ovirt_placement.answers.plans.what_if import WhatIfDocument, preview
@@ -42,17 +43,11 @@ from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.events import LatestEvents, find_refusals
 from ovirt_placement.forecast.changes import Change
 from ovirt_placement.forecast.outages import foresee_outage
-from ovirt_placement.model import Cluster, Host, Snapshot, Vm
+from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.keys import KeyPlace, KeyStore
 from ovirt_placement_web.bounds import Refusal
-from ovirt_placement_web.state.map import (
-    MapChangesDocument,
-    MapDocument,
-    cluster_map,
-    map_changes,
-    whole,
-)
+from ovirt_placement_web.state.map import MapChangesDocument, MapDocument, cluster_map, map_changes, whole
 from ovirt_placement_web.state.sources import Past, View
 from ovirt_service.errors import UserError
 
@@ -62,11 +57,9 @@ _BRIEF_SECONDS = 2.0
 _EVENTS_SECONDS = 30.0
 #: A page that missed more states than this reads the whole map: in a window that was hidden, say.
 _MOST_MAPS = 4
-#: Answers that are remembered.
 _MOST_ANSWERS = 500
 
 _Answer = TypeVar("_Answer")
-Item = TypeVar("Item", Vm, Host)
 
 
 class Remembered:
@@ -102,8 +95,6 @@ class _Entry:
 
 
 class Memory:
-    """What was answered and drawn lately, for all who ask."""
-
     def __init__(self) -> None:
         self.answers, self.said = Remembered(), Remembered()
         #: The latest maps of each cluster, which pages still show.
@@ -136,10 +127,7 @@ class Questions:
     record: Path | None = None
 
     def answer(self, asked: Question, words: Mapping[str, Any], arguments: Mapping[str, Any]) -> Record:
-        """What is answered to a question with these words, which mean these arguments.
-
-        Raises `UserError`, and `Refusal` where nothing has been examined yet.
-        """
+        """Raises `UserError`, and `Refusal` where nothing has been examined yet."""
         if asked.reads is Reads.CONFIGURATION:
             if self.memory.examined is None:
                 raise Refusal(404, "nothing has been examined yet: ask for it on the page")
@@ -148,16 +136,17 @@ class Questions:
             return asked.ask(self, **arguments)
         key = asked.name, *sorted((name, word) for name, word in words.items() if word is not None)
         seconds = _BRIEF_SECONDS if asked.reads in (Reads.HEALTH, Reads.KEYS) else math.inf
-        return self._ask_once(key, lambda: asked.ask(self._state(asked.reads), **arguments), seconds)
+        return self.once(key, lambda: asked.ask(self._state(asked.reads), **arguments), seconds)
 
-    def _state(self, reads: Reads) -> object:
-        """What a question is about."""
+    def _state(self, reads: Reads) -> Any:
         match reads:
             case Reads.HEALTH:
                 return self._health()
             case Reads.KEYS:
                 every = self.past.read(KeyStore, KeyStore.all_keys)
                 return AuthoredState(self.view.snapshot, {KeyPlace.of_key(one.key): one for one in every})
+            case Reads.RULES:
+                return AuthoredState(self.view.snapshot, {})
             case Reads.CONFIGURED:
                 return ConfiguredState(self.view.snapshot, lambda: self.config)
         return self.view.snapshot
@@ -169,32 +158,23 @@ class Questions:
             proxy = ask_local_proxy(self.config.engine.name)
             return msgspec.structs.replace(self.view.parts, mistakes=(str(error),), proxy=proxy)
 
+    def ask(self, name: str, **words: str | None) -> Any:
+        """What is answered to the question of this name, with words that name what it is about."""
+        asked = question_named(name)
+        return self.answer(asked, words, asked.arguments(words, self.view.snapshot))
+
     def status(self) -> StatusDocument:
-        asked = question_named("status")
-        return cast("StatusDocument", self.answer(asked, {}, {"clusters": self.view.snapshot.clusters}))
-
-    def keys(self) -> KeysListDocument:
-        """All that are set, by whom and when where the store says."""
-        return cast("KeysListDocument", self.answer(question_named("keys list"), {}, {}))
-
-    def of_clusters(
-        self,
-        ask: Callable[..., _Answer],
-        cluster: Cluster | None = None,
-        **named: str,
-    ) -> _Answer:
-        """What a question answers about one cluster or all; or about what is `named` by its id."""
-        key = ask.__name__, cluster and cluster.id, *sorted(named.items())
-        clusters = (cluster,) if cluster else self.view.snapshot.clusters
-        return self._ask_once(key, lambda: ask(self.view.snapshot, clusters, **named))
-
-    def about(self, ask: Callable[[Snapshot, Item], _Answer], one: Item) -> _Answer:
-        """What a question answers about a VM or a host."""
-        return self._ask_once((ask.__name__, one.id), lambda: ask(self.view.snapshot, one))
+        found: StatusDocument = self.ask("status")
+        return found
 
     def why(self, vm: Vm) -> WhyDocument:
         hosts = self.view.snapshot.hosts_of_cluster.get(vm.cluster, ())
-        return self._ask_once(("why", vm.id), lambda: why(self.view.snapshot, vm, hosts))
+        return self.once(("why of all", vm.id), lambda: why(self.view.snapshot, vm, hosts))
+
+    def keys_of(self, one: Vm | Host) -> Any:
+        """Those of a VM, or of a host."""
+        ask: Any = compiled.keys_of_vm if isinstance(one, Vm) else compiled.keys_of_host
+        return self.once(("keys", one.id), lambda: ask(self.view.snapshot, one))
 
     @question(
         "map",
@@ -203,15 +183,14 @@ class Questions:
         routes=(Route("/clusters/{name}/map"),),
     )
     def map(self, cluster: Annotated[Cluster, _THE_CLUSTER]) -> MapDocument:
-        """The map as of now."""
 
         def ask() -> MapDocument:
-            violated = self.of_clusters(violations, cluster)
+            violated = self.ask("violations", clusters=cluster.id)
             drawn = cluster_map(self.view.snapshot, cluster, violated, self.view.number, self._domains())
             self.memory.maps.setdefault(cluster.id, deque(maxlen=_MOST_MAPS)).append(drawn)
             return drawn
 
-        return self._ask_once(("map", cluster.id), ask)
+        return self.once(("map", cluster.id), ask)
 
     def _domains(self) -> Mapping[str, str]:
         """The failure domains of hosts as they are configured; else the tags that name a rack."""
@@ -234,14 +213,13 @@ class Questions:
         cluster: Annotated[Cluster, _THE_CLUSTER],
         since: Annotated[int, Parameter(help="the number of that map")],
     ) -> MapChangesDocument:
-        """What has changed since the map with this number."""
 
         def ask() -> MapChangesDocument:
             now, known = self.map(cluster), tuple(self.memory.maps[cluster.id])
             before = next((one for one in known if one.number == since), None)
             return whole(now, since) if before is None else map_changes(before, now)
 
-        return self._ask_once(("map since", cluster.id, since), ask)
+        return self.once(("map since", cluster.id, since), ask)
 
     def map_after(self, cluster: Cluster, plan: Mapping[str, Any], done: frozenset[int]) -> MapDocument | str:
         """A cluster once the steps of a plan that are not done are; or why they do not fit it any more."""
@@ -250,15 +228,14 @@ class Questions:
             end = leads_to(self.view.snapshot, plan, done)
             if isinstance(end, str):
                 return end
-            return cluster_map(end, cluster, violations(end, (cluster,)), self.view.number)
+            return cluster_map(end, cluster, violations(end, (cluster,)), self.view.number, {})
 
         return self.once(("after", plan.get("id"), done), ask)
 
     def ha_check(self, cluster: Cluster, hosts: Sequence[Host] = ()) -> HaCheckDocument:
         """Whether every failure of a cluster is survived, or the one of all these hosts together."""
-        key = "ha", cluster.id, *(host.id for host in hosts)
-        state = ConfiguredState(self.view.snapshot, lambda: self.config)
-        return self._ask_once(key, lambda: check_ha(state, cluster=cluster, hosts=hosts, steps=PAGE_STEPS))
+        key, state = ("ha", cluster.id, *(host.id for host in hosts)), self._state(Reads.CONFIGURED)
+        return self.once(key, lambda: check_ha(state, cluster=cluster, hosts=hosts, steps=PAGE_STEPS))
 
     def starts(self, hosts: Iterable[str]) -> WhatIfDocument:
         """Where each VM would start if these hosts failed, in the order of the starts."""
@@ -269,26 +246,25 @@ class Questions:
             change = Change(self.view.snapshot, (), starts=found.starts, stopped=found.stopped)
             return preview(self.view.snapshot, change)
 
-        return self._ask_once(("starts", down), ask)
+        return self.once(("starts", down), ask)
+
+    @property
+    def _record(self) -> Path:
+        return self.record or record_of(self.config.engine.name)
 
     def last_decisions(self, vm: Vm) -> LastDecisionsDocument:
         """What the proxy answered last about a VM. Raises `NoRecord` where its record cannot be read."""
-
-        def ask() -> LastDecisionsDocument:
-            return last_decisions(self.view.snapshot, vm, self.record or record_of(self.config.engine.name))
-
-        return self.once(("last", vm.id), ask, _BRIEF_SECONDS)
+        ask = partial(last_decisions, self.view.snapshot, vm)
+        return self.once(("last", vm.id), lambda: ask(self._record), _BRIEF_SECONDS)
 
     def decisions_at(self, vm: Vm, moment: float) -> DecisionsAtDocument:
         """What the proxy answered next to a moment. Raises `NoRecord` where its record cannot be read."""
-        record = self.record or record_of(self.config.engine.name)
-        events, error = LatestEvents((), None), self.view.error
+        record, events, error = self._record, LatestEvents((), None), self.view.error
         if error is None:
             events, error = self.memory.said.ask(0, "refusals", self._read_refusals, _EVENTS_SECONDS)
         return decisions_at(self.view.snapshot, vm, record, moment, events, error)
 
     def _read_refusals(self) -> tuple[LatestEvents, str | None]:
-        """The engine's events of what it refused, or why they are not known."""
         try:
             with connect(self.config.engine) as connection:
                 return find_refusals(connection), None
@@ -296,11 +272,8 @@ class Questions:
             return LatestEvents((), None), str(error)
 
     def once(self, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf) -> _Answer:
-        """What is made of a state once for all who ask, at most that many seconds ago."""
-        return self.memory.answers.ask(self.view.number, question, make, seconds)
-
-    def _ask_once(
-        self, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf
-    ) -> _Answer:
-        answer = self.once(question, make, seconds)
-        return dated(answer, None if self.view.error is None else self.view.age_seconds)  # type: ignore[type-var]
+        """What is made of a state once for all who ask, at most that many seconds ago, with its age."""
+        answer = self.memory.answers.ask(self.view.number, question, make, seconds)
+        if self.view.error is None or not isinstance(answer, Document):
+            return answer
+        return dated(answer, self.view.age_seconds)

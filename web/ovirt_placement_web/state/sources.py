@@ -5,13 +5,13 @@ is read every few seconds, once for all of them.
 """
 
 import asyncio
-import contextlib
 import logging
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeVar
 
 from ovirt_enforcer.history import steps
@@ -22,13 +22,13 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord, RecordedMigration
-from ovirt_placement.store.enforcer.intents import IntentState
+from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
+from ovirt_placement.store.enforcer.intents import OPEN_STATES
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
 from ovirt_placement.store.orders import ApprovalStore, Pause, PauseStore, WaitingPlan
 from ovirt_placement.store.sql import access
 from ovirt_placement.store.sql.access import StoreAccess
-from ovirt_placement.store.user_actions import UserAction, UserActionKind, UserActionStore
+from ovirt_placement.store.user_actions import UserAction, UserActionStore
 from ovirt_service.daemon import Garbage
 from ovirt_service.errors import UserError
 from ovirt_service.log import Complaint
@@ -66,19 +66,16 @@ class View:
 
     @property
     def known(self) -> bool:
-        """Whether anything is known."""
         return self.parts.source.kind != "nothing"
 
 
 class LiveState:
-    """The last view, and those who are woken by the next."""
-
     def __init__(self, config: Config) -> None:
         self._config = config
         self._thread = threading.Thread(target=self._follow, name="keeper", daemon=True)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
-        self._wakers: set[Callable[[], None]] = set()
+        self._wakers: set[Callable[[], object]] = set()
         #: Another thing of each state, and None while nothing newer is known.
         self._shown: object = "starting"
         self._complaint = Complaint(_log, "the state is of old", "the state is of now again")
@@ -96,12 +93,8 @@ class LiveState:
     @contextmanager
     def subscribed(self) -> Iterator[asyncio.Event]:
         """An event of the running loop that is set by each new view."""
-        loop, event = asyncio.get_running_loop(), asyncio.Event()
-
-        def wake() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended
-                loop.call_soon_threadsafe(event.set)
-
+        event = asyncio.Event()
+        wake = partial(asyncio.get_running_loop().call_soon_threadsafe, event.set)
         with self._lock:
             self._wakers.add(wake)
         try:
@@ -147,13 +140,13 @@ class LiveState:
         with self._lock:
             wakers = tuple(self._wakers) if new else ()
         for wake in wakers:
-            wake()
+            with suppress(RuntimeError):  # the loop has ended
+                wake()
 
 
 # -- What the store knows of plans: those that wait, those of lately, and what people have decided on them.
 
 
-#: In seconds.
 DAY: Final = 86400.0
 MONTH: Final = 30 * DAY
 #: How long the store may take to answer: a person has the rest of a view within a second.
@@ -193,46 +186,32 @@ class Past:
 
     @property
     def _rests(self) -> bool:
-        """Whether the store has just failed, and is not to be asked again yet."""
         return time.monotonic() < self._rests_until
 
     def _rest(self, failed: UserError) -> None:
         self._rests_until, self._failed = time.monotonic() + _REST_SECONDS, failed
 
-    def history(self, seconds: float) -> tuple[PlanRecord, ...]:
+    def history(self, seconds: float, cluster: Cluster | None = None) -> tuple[PlanRecord, ...]:
         """Plans of this many seconds, the latest first."""
-        return self.read(HistoryStore, lambda store: store.plans(since_seconds=seconds))[::-1]
+        found = self.read(HistoryStore, lambda store: store.plans(since_seconds=seconds))
+        return tuple(one for one in reversed(found) if cluster is None or one.cluster == cluster.id)
 
-    def waiting(self, cluster: Cluster) -> WaitingPlan | None:
-        """The plan of a cluster that waits for a person's word."""
-        waiting = self.read(ApprovalStore, ApprovalStore.waiting)
-        return next((one for one in waiting if one.cluster == cluster.id), None)
-
-    def under_way(self, cluster: Cluster) -> PlanRecord | None:
-        """The latest plan of a cluster that has a migration which has not ended."""
-        return next((one for one in self.history(DAY) if one.cluster == cluster.id and runs(one)), None)
+    def waiting(self) -> dict[str, WaitingPlan]:
+        """The plans that wait for a person's word, by their clusters."""
+        return {one.cluster: one for one in self.read(ApprovalStore, ApprovalStore.waiting)}
 
     def pause(self, cluster: Cluster) -> Pause | None:
         """The pause of migrations that is in force in a cluster; None also while the store is away."""
-        try:
+        with suppress(UserError):
             pauses = self.read(PauseStore, PauseStore.pauses)
-        except UserError:
-            return None
-        return next((one for one in pauses if one.cluster in ("", cluster.id)), None)
+            return next((one for one in pauses if one.cluster in ("", cluster.id)), None)
+        return None
 
     def maintenance(self, cluster: Cluster) -> list[MaintenanceRun]:
-        """The maintenance runs of a cluster."""
         every = self.read(MaintenanceStore, MaintenanceStore.runs)
         return [one for one in every if one.cluster == cluster.id]
 
-    def refusal(self, cluster: Cluster) -> UserAction | None:
-        """The refusal of the last plan of a cluster that has steps, where that was refused."""
-        last = next((one for one in self.history(DAY) if one.cluster == cluster.id and steps(one)), None)
-        said = () if last is None else self.words_on(last.id)
-        return said[-1] if said and said[-1].kind is UserActionKind.REFUSE else None
-
     def plan_named(self, plan: str) -> PlanRecord | None:
-        """A plan as it was written down; None where it was not."""
         found = self.read(HistoryStore, lambda store: store.plans_named(plan))
         return next((one for one in found if one.id == plan), None)
 
@@ -256,19 +235,10 @@ class Past:
 
 
 def runs(plan: PlanRecord) -> bool:
-    """Whether a plan has a migration that has not ended."""
-    return any(map(is_open, plan.migrations))
-
-
-def is_open(migration: RecordedMigration) -> bool:
-    """Whether it has not ended, as far as is known."""
-    return migration.state not in (IntentState.DONE, IntentState.FAILED)
+    """Whether it has a migration that has not ended, as far as is known."""
+    return any(one.state in OPEN_STATES for one in plan.migrations)
 
 
 def _moves(plan: PlanRecord | None) -> list[str]:
-    """The migrations of a plan, as a person reads them."""
-    return [
-        f"{vm['name']} to {step['to']['name']}"
-        for step in (steps(plan) if plan else ())
-        for vm in step["vms"]
-    ]
+    every = steps(plan) if plan else ()
+    return [f"{vm['name']} to {step['to']['name']}" for step in every for vm in step["vms"]]

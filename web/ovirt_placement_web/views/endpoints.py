@@ -6,6 +6,7 @@ Whether a person may is asked of the engine each time, and stands in the audit l
 
 import hashlib
 import uuid
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial, wraps
 from itertools import product
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.plans.what_if import WhatIfDocument
@@ -32,13 +34,15 @@ from ovirt_service.text import unbroken
 
 #: Of longer lists a page shows this many, and says how many there are.
 MOST_ROWS = 200
-#: Rows of a page of a list that has several.
 _PAGE_ROWS = 50
 
 Item = TypeVar("Item")
 #: What a view shows: by the name of its template.
 Shown = tuple[str, dict[str, Any]]
 Endpoint = Callable[[Request], Awaitable[Response]]
+
+#: All addresses of views and acts, below the page's root.
+ROUTES: list[Route] = []
 
 
 class Asked(NamedTuple):
@@ -48,7 +52,6 @@ class Asked(NamedTuple):
     site: Site
     session: Session
     view: View
-    #: By which an act is asked for.
     form: dict[str, str] = {}
 
     @property
@@ -65,21 +68,22 @@ class Asked(NamedTuple):
 
     @property
     def cluster(self) -> Cluster:
-        """The one that the address names."""
         return self.named("cluster", self.snapshot.clusters)
 
     @property
+    def cluster_if_any(self) -> Cluster | None:
+        """The one whose list is asked for; None where it is the list of all."""
+        return self.cluster if "name" in self.request.path_params else None
+
+    @property
     def reason(self) -> str:
-        """Why, in the person's words."""
         return unbroken(self.form.get("reason", "").strip())[:_LONGEST_REASON]
 
     @property
     def removes(self) -> bool:
-        """Whether what the form is about is to be removed."""
         return "gone" in self.form or self.form.get("do") == "remove"
 
     def word(self, key: str, otherwise: str = "") -> str:
-        """What stands in the query."""
         return self.request.query_params.get(key, otherwise)
 
     def words(self, key: str) -> list[str]:
@@ -93,9 +97,11 @@ class Asked(NamedTuple):
         except UserError as error:
             raise Refusal(404, f"There is {error}.") from None
 
-    def fields(self, *names: str) -> dict[str, str]:
+    @property
+    def fields(self) -> dict[str, str]:
         """What stands in fields of the form; nothing in those that a browser does not send."""
-        return {name: self.form.get(name, "").replace("\r\n", "\n").strip() for name in names}
+        found = {name: text.replace("\r\n", "\n").strip() for name, text in self.form.items()}
+        return defaultdict(str, found)
 
     def check_engine(self) -> None:
         """Raise `Refusal` while the engine is away: a plan of old is worth nothing."""
@@ -104,9 +110,13 @@ class Asked(NamedTuple):
 
 
 def viewed(
-    *allowed: str, repeated: Iterable[str] = (), bound: str = "views", where: str = ""
+    *paths: str,
+    query: Sequence[str] = (),
+    repeated: Sequence[str] = (),
+    bound: str = "views",
+    where: str = "",
 ) -> Callable[[Callable[[Asked], Shown | str]], Endpoint]:
-    """A view for people who are logged in, which takes these keys of the query, some of them `repeated`.
+    """A view for people who are logged in, which takes these keys of the query, once or `repeated`.
 
     It may answer with the address below the root where it goes on. `bound` names the kind of work that it
     is, of `Bounds`; it is that only `where` the query has such a key.
@@ -115,7 +125,7 @@ def viewed(
     def wrap(ask: Callable[[Asked], Shown | str]) -> Endpoint:
         @wraps(ask)
         async def endpoint(request: Request) -> Response:
-            check_query(request, allowed, repeated)
+            check_query(request, (*query, *repeated), repeated)
             site = site_of(request)
             # What the page fetches by itself is no sign of a person.
             session = site.session(request, use="live-update" not in request.headers)
@@ -128,12 +138,13 @@ def viewed(
                 if isinstance(found, str):
                     return RedirectResponse(f"{site.root}{found}", 303)
                 template, shown = found
-                return site.page(request, template, view=asked.view, **shown)
+                return site.page(request, template, view=asked.view, questions=asked.questions, **shown)
 
             is_so = not where or where in request.query_params
             kind: Bound = getattr(site.bounds, bound if is_so else "views")
             return await kind.run(session, render)
 
+        ROUTES.extend(Route(path, endpoint) for path in paths)
         return endpoint
 
     return wrap
@@ -146,30 +157,12 @@ def paged(asked: Asked, items: Sequence[Any]) -> dict[str, Any]:
     return {"items": items[(page - 1) * _PAGE_ROWS : page * _PAGE_ROWS], "number": page, "last": last}
 
 
-def list_frame(asked: Asked, part: str) -> dict[str, Any]:
-    """Where a list stands: of all, or of the cluster that the address names."""
-    if "name" not in asked.request.path_params:
-        return {"part": part, "cluster": None, "place": f"/{part.lower()}"}
-    one = asked.cluster
-    return {**cluster_frame(asked, one, part), "place": f"/cluster/{one.id}/{part.lower()}"}
-
-
-def cluster_frame(asked: Asked, cluster: Cluster, tab: str) -> dict[str, Any]:
-    """Where a view of a cluster stands, and what its tabs count."""
-    status = asked.questions.status()
-    numbers = next(one for one in status.clusters if one.cluster.id == cluster.id)
-    every = status.enforcer.waiting if status.enforcer else ()
-    waiting = sum(one.cluster.id == cluster.id for one in every)
-    return {"cluster": cluster, "tab": tab, "numbers": numbers, "plans_waiting": waiting}
-
-
 # -- Acts.
 
 
 #: Who may migrate the VMs of a cluster may pause their migrations, let them go on, and decide on a plan.
 MIGRATE = "migrate_vm"
 _LONGEST_REASON = 500
-_LONGEST_WORD = 255
 
 
 class Stale(Exception):
@@ -181,8 +174,6 @@ class Stale(Exception):
 
 
 class Preview(NamedTuple):
-    """What would come of a change."""
-
     foreseen: WhatIfDocument | None
     #: What speaks against it, in sentences: it cannot be made.
     against: Sequence[str] = ()
@@ -214,20 +205,24 @@ class Act(NamedTuple):
     foresee: Callable[[], Preview] | None = None
 
 
-def acted(ask: Callable[[Asked], Act]) -> Endpoint:
-    """An address whose form is an act, or a change that is previewed first."""
+def acted(*paths: str) -> Callable[[Callable[[Asked], Act]], Endpoint]:
+    """Addresses whose form is an act, or a change that is previewed first."""
 
-    @wraps(ask)
-    async def endpoint(request: Request) -> Response:
-        asked = await asked_by(request)
-        act = ask(asked)
-        if act.form is None or act.foresee is None or "do" in asked.form:
-            return await _carry_out(asked, act)
-        preview = await asked.site.bounds.plans.run(asked.session, act.foresee)
-        template, shown = act.form
-        return asked.site.page(request, template, view=asked.view, **{**shown, "preview": preview})
+    def wrap(ask: Callable[[Asked], Act]) -> Endpoint:
+        @wraps(ask)
+        async def endpoint(request: Request) -> Response:
+            asked = await asked_by(request)
+            act = ask(asked)
+            if act.form is None or act.foresee is None or "do" in asked.form:
+                return await _carry_out(asked, act)
+            preview = await asked.site.bounds.plans.run(asked.session, act.foresee)
+            template, shown = act.form
+            return asked.site.page(request, template, view=asked.view, **{**shown, "preview": preview})
 
-    return endpoint
+        ROUTES.extend(Route(path, endpoint, methods=["POST"]) for path in paths)
+        return endpoint
+
+    return wrap
 
 
 async def asked_by(request: Request) -> Asked:
@@ -246,21 +241,13 @@ async def asked_by(request: Request) -> Asked:
 async def _carry_out(asked: Asked, act: Act) -> Response:
     """Ask the engine whether this person may still do it, do it, and note what came of it."""
     session, first = asked.session, act.clusters[0]
-    noted = partial(
-        note,
-        asked.request,
-        session.rights.user_name,
-        act.name,
-        on=act.on or f"cluster {first.name} ({first.id})",
-        plan=act.plan[:_LONGEST_REASON],
-        correlation_id=f"placement-{uuid.uuid4()}",
-    )
+    on, plan = act.on or f"cluster {first.name} ({first.id})", act.plan[:_LONGEST_REASON]
+    who, number = session.rights.user_name, f"placement-{uuid.uuid4()}"
+    noted = partial(note, asked.request, who, act.name, on=on, plan=plan, correlation_id=number)
     try:
         await _check_permits(asked, act)
-        bounds = asked.site.bounds
-        await (bounds.plans if act.plans else bounds.acts).run(
-            session, act.carry_out, session.rights.user_name
-        )
+        bound = asked.site.bounds.plans if act.plans else asked.site.bounds.acts
+        await bound.run(session, act.carry_out, who)
     except Refusal as refusal:
         noted(f"refused: {refusal.text}")
         raise
@@ -303,16 +290,6 @@ async def _check_permits(asked: Asked, act: Act) -> None:
     for cluster, permit in product(act.clusters, act.permits):
         if not rights.may(permit, cluster.id, asked.snapshot):
             raise Refusal(403, f"You have no permit {permit} on cluster {cluster.name}.")
-
-
-def words_of(text: str) -> tuple[str, ...]:
-    """The lines of a field that have a word, each once."""
-    return tuple(dict.fromkeys(word for line in text.split("\n") if (word := line.strip())))
-
-
-def check_length(name: str, text: str) -> None:
-    if len(text) > _LONGEST_WORD:
-        raise Refusal(400, f"{name}: {_LONGEST_WORD} characters at most.")
 
 
 def digest(what: Any) -> str:

@@ -8,21 +8,8 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import listed
+from ovirt_placement.answers.keys import change as changes
 from ovirt_placement.answers.keys import key_title, written, written_weight
-from ovirt_placement.answers.keys.change import (
-    SETTERS,
-    hosts_of,
-    key_change_lines,
-    keys_change,
-    keys_table,
-    objections,
-    read_named,
-    read_records,
-    read_with,
-    to_define,
-    to_set,
-    to_unset,
-)
 from ovirt_placement.answers.keys.compiled import key_levels
 from ovirt_placement.answers.plans.what_if import changed_keys
 from ovirt_placement.inventory.stored import with_keys
@@ -33,44 +20,26 @@ from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.site import instant
-from ovirt_placement_web.views.endpoints import (
-    Act,
-    Asked,
-    Preview,
-    Shown,
-    Stale,
-    acted,
-    check_length,
-    digest,
-    viewed,
-    words_of,
-)
+from ovirt_placement_web.site import check_length, instant, words_of
+from ovirt_placement_web.views.endpoints import Act, Asked, Preview, Shown, Stale, acted, digest, viewed
 from ovirt_placement_web.views.vm import known
 from ovirt_service.errors import UserError
 from ovirt_service.text import escaped
 
-#: A key changes where VMs are placed, as the policy of a cluster does.
-PERMIT = "edit_cluster_configuration"
 _MOST_NAMED = 5
-#: Who sets keys of a class.
-_SETTER_OF = {key_class: setter for setter, key_class in SETTERS.items()}
+#: A key changes where VMs are placed, as the policy of a cluster does.
+_PERMIT = "edit_cluster_configuration"
+_SETTER_OF = {key_class: setter for setter, key_class in changes.SETTERS.items()}
 
 
-@viewed()
+@viewed("/keys")
 def keys(asked: Asked) -> Shown:
-    """All that are set, by whom and when."""
-    answer, error = known(asked.questions.keys)
-    return "keys.html", {
-        "editable": [one for one in asked.snapshot.clusters if _may(asked, one)],
-        "keys": answer.keys if answer else (),
-        "table": keys_table(answer) if answer else None,
-        "setters": _SETTER_OF,
-        "error": error,
-    }
+    editable = [one for one in asked.snapshot.clusters if _may(asked, one)]
+    found = known(lambda: asked.questions.ask("keys list"))
+    return "keys.html", {"editable": editable, "found": found, "setters": _SETTER_OF}
 
 
-@viewed()
+@viewed("/vm/{name}/keys")
 def of_vm(asked: Asked) -> Shown:
     """What stands on each level of a VM, which key is in force, and which it overrides."""
     vm, snapshot = asked.named("VM", asked.snapshot.vms), asked.snapshot
@@ -78,19 +47,11 @@ def of_vm(asked: Asked) -> Shown:
         (one, one.level in SETTABLE and _may(asked, *_clusters_named(one.level, one.resource.id, snapshot)))
         for one in key_levels(snapshot, vm)
     ]
-    return "vm_keys.html", {
-        "vm": vm,
-        "settable": SETTABLE,
-        "levels": levels,
-        "setters": _SETTER_OF,
-        "written": written,
-        "written_weight": written_weight,
-    }
+    return "vm_keys.html", {"vm": vm, "settable": SETTABLE, "levels": levels, "setters": _SETTER_OF}
 
 
-@viewed("level", "on", "as", "name")
+@viewed("/keys/set", query=("level", "on", "as", "name"))
 def key_form(asked: Asked) -> Shown:
-    """The form of a key on one object, filled with what stands there."""
     snapshot = asked.snapshot
     form = {name: asked.word(name) for name in ("on", "name", "value", "weight")}
     form |= {"level": asked.word("level", "cluster"), "as": asked.word("as", "operator")}
@@ -99,23 +60,21 @@ def key_form(asked: Asked) -> Shown:
     with suppress(UserError):
         place = find_place((form["level"], form["on"]), standing, snapshot) if form["on"] else None
     if place is not None and place.resource is not None:
-        form["on"] = _legible(resource_word(place.level, place.resource, snapshot), place.resource)
-        there = (place.level, place.resource, SETTERS[form["as"]], form["name"])
+        form["on"] = _legible(place.level, place.resource, snapshot)
+        there = (place.level, place.resource, changes.SETTERS[form["as"]], form["name"])
         for key in standing:
             if KeyPlace.of_key(key) == there:
                 form |= {"value": written(key.value), "weight": written_weight(key.weight)}
     return _shown(form)
 
 
-@viewed("cluster", "name")
+@viewed("/keys/hosts", query=("cluster", "name"))
 def hosts_form(asked: Asked) -> Shown:
-    """The form of a key of all hosts of a cluster, filled with what stands there, a line for each host."""
     snapshot, name = asked.snapshot, asked.word("name")
-    cluster = _cluster_of_form(asked.word("cluster"), snapshot)
+    cluster = _cluster(asked, asked.word("cluster"))
     there = {key.resource: key for key in _standing(asked) if key.level == NODE and key.name == name}
     lines = [
-        f"{_legible(resource_word(NODE, host.id, snapshot), host.id)}="
-        + (written(there[host.id].value) if host.id in there else "")
+        f"{_legible(NODE, host.id, snapshot)}={written(there[host.id].value) if host.id in there else ''}"
         for host in snapshot.hosts_of_cluster.get(cluster.id, ())
     ]
     sticky = next((key.weight for key in there.values() if key.sticky), None)
@@ -126,129 +85,121 @@ def hosts_form(asked: Asked) -> Shown:
 class _Wanted(NamedTuple):
     """A change of keys as asked for, and how it is decided on the keys as they stand."""
 
+    asked: Asked
     level: str
     #: What names the object, if it is one.
     words: tuple[str, ...]
     #: Those whose placements it changes.
     clusters: tuple[Cluster, ...]
-    decide: Callable[[Snapshot], KeyChange]
+    meant: Callable[[Snapshot], KeyChange]
 
+    def decide(self, state: Snapshot) -> KeyChange:
+        """Raises `UserError`, also for a key whose name is not legible."""
+        change = self.meant(state)
+        for key in change.put:
+            check_text(key.name, key.value)
+        return change
 
-@acted
-def set_key(asked: Asked) -> Act:
-    """A key of one object, to be set or removed."""
-    form, gone = asked.fields("level", "as", "on", "name", "value", "weight"), asked.removes
-    _check_choices(form)
-    level, on, setter, name = form["level"], form["on"], form["as"], form["name"]
-
-    def decide(state: Snapshot) -> KeyChange:
-        if gone:
-            return to_unset(state, name, (find_place((level, on), state.placement_keys, state),), setter)
-        return to_set(state, name, form["value"], form["weight"] or None, (level, on), setter)
-
-    back = "/keys"
-    if level in (SERVER, NODE):
-        with suppress(UserError):
-            resource = find_resource(level, on, asked.snapshot)
-            back = f"/vm/{resource}/keys" if level == SERVER else f"/host/{resource}"
-    wanted = _Wanted(level, () if gone else (on,), _clusters_named(level, on, asked.snapshot), decide)
-    act, at = "key unset" if gone else "key set", f"{setter}'s placement key {name} on {level} {on}"
-    return _act(asked, wanted, act, at, back, _shown(form, gone=gone))
-
-
-@acted
-def define(asked: Asked) -> Act:
-    """A key of all hosts of a cluster, to be set or removed."""
-    cluster, gone = _cluster_of_form(asked.form.get("cluster", ""), asked.snapshot), asked.removes
-    form = asked.fields("name", "values", "sticky")
-    check_length("Name", form["name"])
-    check_length("Weight", form["sticky"])
-
-    def decide(state: Snapshot) -> KeyChange:
-        if gone:
-            return to_unset(state, form["name"], hosts_of(state, cluster.id), "operator")
-        values = words_of(form["values"])
-        return to_define(state, form["name"], cluster.id, values, sticky=form["sticky"] or None)
-
-    act = "key unset of hosts" if gone else "key define"
-    at = f"placement key {form['name']} of the hosts of cluster {cluster.name} ({cluster.id})"
-    wanted = _Wanted(NODE, (), (cluster,), decide)
-    return _act(asked, wanted, act, at, "/keys", _shown(form, cluster, gone=gone))
-
-
-def _act(asked: Asked, wanted: _Wanted, name: str, at: str, back: str, form: Shown) -> Act:
-    site, level = asked.site, wanted.level
-    if not wanted.clusters:
-        raise Refusal(404, "There is no cluster.")
-
-    def foresee() -> Preview:
+    def foresee(self) -> Preview:
         """By the state that is known and the keys as they are now."""
+        site = self.asked.site
         with opened(KeyStore, site.config, create=False) as store:
-            records, _ = read_records(store)
-        before = with_keys(read_with(site.config, asked.snapshot, level), records)
+            records, _ = changes.read_records(store)
+        before = with_keys(changes.read_with(site.config, self.asked.snapshot, self.level), records)
         try:
-            change = _decided(wanted, replace(before, placement_keys=records.keys))
+            change = self.decide(replace(before, placement_keys=records.keys))
         except UserError as error:
             raise Refusal(400, sentence(error)) from None
-        document = keys_change(before, records.keys, change, dry_run=False)
-        lines = tuple(key_change_lines(document))
-        if against := objections(before, change):
+        document = changes.keys_change(before, records.keys, change, dry_run=False)
+        lines = tuple(changes.key_change_lines(document))
+        if against := changes.objections(before, change):
             return Preview(None, (against,), changes=lines)
         foreseen = site.made.foreseen(before, changed_keys(before, change))
-        stands = (
-            f"stands there now: {one.sentence}: {_figures(one.value, one.weight)}" for one in document.before
-        )
-        return Preview(foreseen, changes=(*lines, *stands), was=_state_of(change, records.keys))
+        there = (f"{one.sentence}: {_figures(one.value, one.weight)}" for one in document.before)
+        lines += tuple(f"stands there now: {one}" for one in there)
+        return Preview(foreseen, changes=lines, was=_state_of(change, records.keys))
 
-    def carry_out(who: str) -> None:
-        engine = read_named(site.config, ENGINE_SECONDS, level, *wanted.words)
-        with opened(KeyStore, site.config) as store:
+    def carry_out(self, who: str) -> None:
+        engine = changes.read_named(self.asked.config, ENGINE_SECONDS, self.level, *self.words)
+        with opened(KeyStore, self.asked.config) as store:
             try:
-                store.change(
-                    partial(_decided_still, asked, wanted, engine),
-                    set_by=who,
-                    title=partial(key_title, snapshot=engine),
-                )
+                title = partial(key_title, snapshot=engine)
+                store.change(partial(self._decide_still, engine), set_by=who, title=title)
             except _Changed as changed:
                 raise Stale(_what_stands(changed.args[0], store.all_keys(), engine)) from None
 
-    return Act(name, wanted.clusters, carry_out, back, permits=(PERMIT,), on=at, form=form, foresee=foresee)
+    def _decide_still(self, engine: Snapshot, standing: tuple[PlacementKey, ...]) -> KeyChange:
+        """On the keys as they stand, while nobody else can change them."""
+        state = replace(engine, placement_keys=standing)
+        try:
+            change = self.decide(state)
+        except UserError as error:
+            raise Stale(f"{error}.") from None
+        permitted = {one.id for one in self.clusters}
+        for level, resource, _, _ in _touched(change):
+            if not permitted.issuperset(one.id for one in _clusters_named(level, resource, state)):
+                raise Stale("it concerns other clusters now than when it was looked at.")
+        if self.asked.form.get("was", "") != _state_of(change, standing):
+            raise _Changed(change)
+        if against := changes.objections(state, change):
+            raise Stale(f"{against}.")
+        return change
+
+    def act(self, name: str, on: str, back: str, form: Shown) -> Act:
+        if not self.clusters:
+            raise Refusal(404, "There is no cluster.")
+        return Act(name, self.clusters, self.carry_out, back, (_PERMIT,), on, form=form, foresee=self.foresee)
 
 
 class _Changed(Exception):
     """The keys are not what they were when shown; the change is its argument."""
 
 
-def _decided(wanted: _Wanted, state: Snapshot) -> KeyChange:
-    """Raises `UserError`, also for a key whose name is not legible."""
-    change = wanted.decide(state)
-    for key in change.put:
-        check_text(key.name, key.value)
-    return change
+@acted("/keys/set")
+def set_key(asked: Asked) -> Act:
+    form, gone = asked.fields, asked.removes
+    _check_choices(form)
+    level, on, setter, name = form["level"], form["on"], form["as"], form["name"]
+
+    def decide(state: Snapshot) -> KeyChange:
+        if gone:
+            return changes.to_unset(
+                state, name, (find_place((level, on), state.placement_keys, state),), setter
+            )
+        return changes.to_set(state, name, form["value"], form["weight"] or None, (level, on), setter)
+
+    back = "/keys"
+    if level in (SERVER, NODE):
+        with suppress(UserError):
+            resource = find_resource(level, on, asked.snapshot)
+            back = f"/vm/{resource}/keys" if level == SERVER else f"/host/{resource}"
+    clusters = _clusters_named(level, on, asked.snapshot)
+    wanted = _Wanted(asked, level, () if gone else (on,), clusters, decide)
+    at = f"{setter}'s placement key {name} on {level} {on}"
+    return wanted.act("key unset" if gone else "key set", at, back, _shown(form, gone=gone))
 
 
-def _decided_still(
-    asked: Asked, wanted: _Wanted, engine: Snapshot, standing: tuple[PlacementKey, ...]
-) -> KeyChange:
-    """On the keys as they stand, while nobody else can change them."""
-    state = replace(engine, placement_keys=standing)
-    try:
-        change = _decided(wanted, state)
-    except UserError as error:
-        raise Stale(f"{error}.") from None
-    permitted = {one.id for one in wanted.clusters}
-    for level, resource, _, _ in _touched(change):
-        if not permitted.issuperset(one.id for one in _clusters_named(level, resource, state)):
-            raise Stale("it concerns other clusters now than when it was looked at.")
-    if asked.form.get("was", "") != _state_of(change, standing):
-        raise _Changed(change)
-    if against := objections(state, change):
-        raise Stale(f"{against}.")
-    return change
+@acted("/keys/hosts")
+def define(asked: Asked) -> Act:
+    cluster, gone = _cluster(asked, asked.form.get("cluster", "")), asked.removes
+    form = asked.fields
+    check_length("Name", form["name"])
+    check_length("Weight", form["sticky"])
+
+    def decide(state: Snapshot) -> KeyChange:
+        if gone:
+            return changes.to_unset(state, form["name"], changes.hosts_of(state, cluster.id), "operator")
+        values = words_of(form["values"])
+        return changes.to_define(state, form["name"], cluster.id, values, sticky=form["sticky"] or None)
+
+    at = f"placement key {form['name']} of the hosts of cluster {cluster.name} ({cluster.id})"
+    act = "key unset of hosts" if gone else "key define"
+    return _Wanted(asked, NODE, (), (cluster,), decide).act(
+        act, at, "/keys", _shown(form, cluster, gone=gone)
+    )
 
 
 def _what_stands(change: KeyChange, standing: Iterable[SetKey], engine: Snapshot) -> str:
-    """What has become of keys since somebody looked at them."""
     places = _touched(change)
     there = [one for one in standing if KeyPlace.of_key(one.key) in places]
     said = [
@@ -276,13 +227,19 @@ def _figures(value: float | str, weight: float | None) -> str:
 
 
 def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: bool = False) -> Shown:
-    shown = {"form": form, "cluster": cluster, "levels": SETTABLE, "setters": tuple(SETTERS)}
-    return "key_form.html", {**shown, "permit": PERMIT, "gone": gone, "preview": None}
+    shown = {
+        "form": form,
+        "cluster": cluster,
+        "gone": gone,
+        "levels": SETTABLE,
+        "setters": tuple(changes.SETTERS),
+    }
+    return "key_form.html", shown
 
 
 def _may(asked: Asked, *clusters: Cluster) -> bool:
     """Whether this person may change the placements of all of these, as far as was known last."""
-    return all(asked.session.rights.may(PERMIT, one.id, asked.snapshot) for one in clusters)
+    return all(asked.session.rights.may(_PERMIT, one.id, asked.snapshot) for one in clusters)
 
 
 def _standing(asked: Asked) -> tuple[PlacementKey, ...]:
@@ -290,17 +247,16 @@ def _standing(asked: Asked) -> tuple[PlacementKey, ...]:
 
 
 def _check_choices(form: Mapping[str, str]) -> None:
-    if form["level"] not in SETTABLE or form["as"] not in SETTERS:
+    if form["level"] not in SETTABLE or form["as"] not in changes.SETTERS:
         raise Refusal(400, "There is no such level or class of keys.")
     for name in ("on", "name", "value", "weight"):
         check_length(name, form[name])
 
 
-def _cluster_of_form(identity: str, snapshot: Snapshot) -> Cluster:
-    cluster = snapshot.cluster_by_id.get(identity)
-    if cluster is None:
-        raise Refusal(404, "There is no such cluster.")
-    return cluster
+def _cluster(asked: Asked, identity: str) -> Cluster:
+    if found := asked.snapshot.cluster_by_id.get(identity):
+        return found
+    raise Refusal(404, "There is no such cluster.")
 
 
 def _clusters_named(level: str, word: str, snapshot: Snapshot) -> tuple[Cluster, ...]:
@@ -311,6 +267,7 @@ def _clusters_named(level: str, word: str, snapshot: Snapshot) -> tuple[Cluster,
         return snapshot.clusters
 
 
-def _legible(word: str, identity: str) -> str:
+def _legible(level: str, identity: str, snapshot: Snapshot) -> str:
     """A name that a form can show and send back; else the id."""
+    word = resource_word(level, identity, snapshot)
     return word if word == escaped(word).strip() and "\n" not in word else identity

@@ -11,30 +11,15 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.configured import configured_domains
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.orders import runs_document
-from ovirt_placement.answers.plans.maintenance import move_text, rest_text, summary_text
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
-from ovirt_placement.store.enforcer.maintenance import (
-    MaintenanceRequest,
-    MaintenanceStore,
-    UnderWay,
-    Work,
-)
+from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore, UnderWay, Work
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.views.endpoints import (
-    MIGRATE,
-    Act,
-    Asked,
-    Shown,
-    Stale,
-    acted,
-    cluster_frame,
-    viewed,
-    words_of,
-)
+from ovirt_placement_web.site import words_of
+from ovirt_placement_web.views.endpoints import MIGRATE, Act, Asked, Shown, Stale, acted, viewed
 from ovirt_placement_web.views.vm import known
 from ovirt_service.errors import UserError
 
@@ -42,11 +27,10 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 #: What the engine asks for of who takes hosts out of service.
 PERMIT = "manipulate_host"
-#: Of runs that have ended, this many are shown.
 _MOST_ENDED = 5
 
 
-@viewed("host", "stop", "return", repeated=("host",), bound="plans", where="host")
+@viewed("/maintenance/{name}", query=("stop", "return"), repeated=("host",), bound="plans", where="host")
 def maintenance(asked: Asked) -> Shown:
     """How far runs are, and of hosts that are ticked in which rounds they could be taken out."""
     one, chosen = asked.cluster, tuple(asked.words("host"))
@@ -64,25 +48,20 @@ def maintenance(asked: Asked) -> Shown:
     active, ended = ([run for run in own or () if run.active is so] for so in (True, False))
     runs = runs_document([*active, *ended[:_MOST_ENDED]]).runs
     return "maintenance.html", {
-        **cluster_frame(asked, one, "Maintenance"),
-        "hosts": asked.snapshot.hosts_of_cluster.get(one.id, ()),
+        "cluster": one,
         "chosen": chosen,
         "stop": words,
         "back": back,
-        "backs": [(each.value, each.value) for each in Return],
+        "backs": list(Return),
         "works": [work for work in Work if work is not Work.COMMAND or command],
-        "permit": PERMIT,
         "runs": [(run, [name for name, each in ORDERS.items() if run.state in each.after]) for run in runs],
         "runs_error": error,
         "under_way": bool(active),
         "plan": plan,
-        "summary": summary_text(plan) if plan else "",
-        "rest": list(rest_text(plan)) if plan else (),
-        "move_text": move_text,
     }
 
 
-@acted
+@acted("/maintenance/{name}/begin")
 def begin(asked: Asked) -> Act:
     """Have the hosts taken out whose plan was looked at, in its order, if each can still become empty."""
     cluster, form = asked.cluster, asked.form
@@ -119,20 +98,13 @@ def begin(asked: Asked) -> Act:
     # What the engine would ask of who did by hand what the enforcer does for them.
     upgrade = ("edit_host_configuration",) if wanted.work is Work.UPGRADE else ()
     stopping = ("stop_vm", "run_vm") if wanted.stop_vms else ()
-    return Act(
-        "maintenance",
-        (cluster,),
-        carry_out,
-        f"/maintenance/{cluster.id}",
-        permits=(PERMIT, MIGRATE, *upgrade, *stopping),
-        on=f"hosts {names} of cluster {cluster.name} ({cluster.id})",
-        plans=True,
-    )
+    permits = (PERMIT, MIGRATE, *upgrade, *stopping)
+    on = f"hosts {names} of cluster {cluster.name} ({cluster.id})"
+    return Act("maintenance", (cluster,), carry_out, f"/maintenance/{cluster.id}", permits, on, plans=True)
 
 
-@acted
+@acted("/maintenance/{name}/{order:str}")
 def order(asked: Asked) -> Act:
-    """Have a run paused, resumed or stopped."""
     cluster, name, run_id = asked.cluster, asked.request.path_params["order"], asked.form.get("run", "")
     wanted = ORDERS.get(name)
     if wanted is None:
@@ -146,14 +118,9 @@ def order(asked: Asked) -> Act:
                 now = next(one for one in store.runs() if one.id == run_id)
                 raise Stale(f"maintenance run {run_id} is {now.state}.")
 
-    return Act(
-        f"maintenance {name}",
-        (cluster,),
-        carry_out,
-        f"/maintenance/{cluster.id}",
-        permits=(PERMIT,),
-        on=f"maintenance run {run_id[:64]} of cluster {cluster.name} ({cluster.id})",
-    )
+    on = f"maintenance run {run_id[:64]} of cluster {cluster.name} ({cluster.id})"
+    back = f"/maintenance/{cluster.id}"
+    return Act(f"maintenance {name}", (cluster,), carry_out, back, (PERMIT,), on)
 
 
 def _stop_vms(words: str, snapshot: Snapshot) -> tuple[str, ...]:
@@ -180,10 +147,7 @@ def _check_hosts(ids: Sequence[str], cluster: Cluster, snapshot: Snapshot) -> li
     return [known[one] for one in ids]
 
 
-# -- Failures.
-
-
-@viewed("host", repeated=("host",))
+@viewed("/ha", repeated=("host",))
 def fail(asked: Asked) -> str:
     """On to the view of the failure of hosts, which the engine's portal knows without their cluster."""
     hosts, names = asked.snapshot.host_by_id, asked.request.query_params.getlist("host")
@@ -195,9 +159,8 @@ def fail(asked: Asked) -> str:
     return f"/ha/{quote(clusters.pop(), safe='')}?{urlencode([('host', name) for name in names])}"
 
 
-@viewed("host", "domain", repeated=("host", "domain"), bound="checks")
+@viewed("/ha/{name}", repeated=("host", "domain"), bound="checks")
 def failures(asked: Asked) -> Shown:
-    """What would come of the failure of hosts, or of whole failure domains, together."""
     one = asked.cluster
     hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
     own = {host.id for host in hosts}
@@ -210,16 +173,4 @@ def failures(asked: Asked) -> Shown:
         if name not in by_name:
             raise Refusal(404, f"Cluster {one.name} has no failure domain {name}.")
         failing |= by_name[name] & own
-    down = [host for host in hosts if host.id in failing]
-    answer = asked.questions.ha_check(one, down).clusters if down else ()
-    outcome = answer[0] if answer else None
-    return "ha.html", {
-        **cluster_frame(asked, one, "Failures"),
-        "hosts": hosts,
-        "domains": domains,
-        "failing": failing,
-        "checked": asked.questions.ha_check(one).clusters[0] if hosts else None,
-        "outcome": outcome,
-        "starts": asked.questions.starts(failing) if outcome else None,
-        "why": {vm.vm.id: vm for loss in outcome.losses for vm in loss.because} if outcome else {},
-    }
+    return "ha.html", {"cluster": one, "domains": domains, "failing": failing}

@@ -1,8 +1,10 @@
 """What needs an administrator in a cluster; `templates/needs.html` says it, and what happens next."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from ovirt_enforcer.history import steps
 from ovirt_placement.answers.document import Said, listed
 from ovirt_placement.answers.placement import JudgedHost
 from ovirt_placement.answers.status import EnforcementRecord
@@ -12,8 +14,9 @@ from ovirt_placement.model import Cluster
 from ovirt_placement.model.names import Named
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRun
 from ovirt_placement.store.orders import Pause
-from ovirt_placement.store.user_actions import UserAction
+from ovirt_placement.store.user_actions import UserAction, UserActionKind
 from ovirt_placement_web.state.plans import Life
+from ovirt_placement_web.state.sources import DAY, runs
 from ovirt_placement_web.views.endpoints import Asked
 from ovirt_service.errors import UserError
 
@@ -37,8 +40,6 @@ class Need(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What is known of a cluster."""
-
     numbers: ClusterStatus
     enforcer: EnforcementRecord | None
     plan: Life | None
@@ -57,17 +58,17 @@ class Standing(NamedTuple):
 
 def standing_of(asked: Asked, numbers: ClusterStatus, enforcer: EnforcementRecord | None) -> Standing:
     """What the store says of a cluster; nothing while it does not answer."""
-    cluster = asked.snapshot.cluster_by_id[numbers.cluster.id]
+    cluster, past = asked.snapshot.cluster_by_id[numbers.cluster.id], asked.site.past
     plan = present_plan(asked, cluster, enforcer)
     hosts = asked.snapshot.hosts_of_cluster.get(cluster.id, ())
-    run, refusal, pause = None, None, asked.site.past.pause(cluster)
-    try:
+    run, refusal, pause = None, None, past.pause(cluster)
+    with suppress(UserError):
         if numbers.upgrade or numbers.draining or any(host.status in RESTS for host in hosts):
-            run = next((one for one in asked.site.past.maintenance(cluster) if one.active), None)
+            run = next((one for one in past.maintenance(cluster) if one.active), None)
         if numbers.hard_violations and plan is None:
-            refusal = asked.site.past.refusal(cluster)
-    except UserError:
-        pass
+            last = next(filter(steps, past.history(DAY, cluster)), None)
+            said = past.words_on(last.id)[-1:] if last else ()
+            refusal = next((one for one in said if one.kind is UserActionKind.REFUSE), None)
     known = Standing(numbers, enforcer, plan, pause, run, refusal)
     small = len(hosts) <= _MOST_CHECKED
     checked = asked.questions.ha_check(cluster).clusters if small and known.unsafe else ()
@@ -79,13 +80,14 @@ def present_plan(asked: Asked, cluster: Cluster, enforcer: EnforcementRecord | N
     """The plan of a cluster that waits or runs; None where there is none, or the store does not answer."""
     if enforcer is not None and not enforcer.migrations_under_way and not enforcer.waiting:
         return None  # the store has said so a moment ago
-    try:
-        waiting = asked.site.past.waiting(cluster)
-        record = asked.site.past.plan_named(waiting.plan) if waiting else asked.site.past.under_way(cluster)
-        words = asked.site.past.words_on(record.id) if record else ()
-    except UserError:
-        return None
-    return None if record is None else Life(record, waiting, words, enforcer, latest=True)
+    past = asked.site.past
+    with suppress(UserError):
+        waiting = past.waiting().get(cluster.id)
+        under_way = () if waiting else filter(runs, past.history(DAY, cluster))
+        record = past.plan_named(waiting.plan) if waiting else next(iter(under_way), None)
+        if record is not None:
+            return Life(record, waiting, past.words_on(record.id), enforcer, latest=True)
+    return None
 
 
 def needs(asked: Asked, known: Standing) -> list[Need]:
@@ -134,7 +136,7 @@ def _lost(asked: Asked, numbers: ClusterStatus) -> Iterator[tuple[bool, str, str
     own = [one for one in numbers.lost if one.host is None or one.host.id in up]
     for one in own[:_MOST_NAMED]:
         vm = snapshot.vm_by_id.get(one.vm.id) if one.could_start is False else None
-        yield True, "danger", "lost", (one, next(refusals(asked.questions.why(vm).hosts), "") if vm else "")
+        yield (True, "danger", "lost", (one, next(refusals(asked.questions.why(vm).hosts), "") if vm else ""))
     if len(own) > _MOST_NAMED:
         yield True, "danger", "more_lost", len(own) - _MOST_NAMED
     known = {one.vm.id for one in numbers.lost}

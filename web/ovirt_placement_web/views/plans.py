@@ -1,7 +1,7 @@
 """Plans: the one that waits or ran, what would be planned now or undo one; and what people decide on them."""
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 from urllib.parse import urlencode
 
@@ -20,19 +20,9 @@ from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.state.map import MapDocument
 from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import MONTH, runs
-from ovirt_placement_web.views.endpoints import (
-    Act,
-    Asked,
-    Shown,
-    Stale,
-    acted,
-    asked_by,
-    cluster_frame,
-    viewed,
-)
+from ovirt_placement_web.views.endpoints import Act, Asked, Shown, Stale, acted, asked_by, viewed
 from ovirt_service.errors import UserError
 
-#: Of other plans of a cluster, this many are named.
 _MOST_EARLIER = 8
 _MOST_SKIPPED = 50
 #: Of a longer plan, this many steps have a bar: they wait for none of the others.
@@ -41,15 +31,14 @@ _MOST_DRAWN = 300
 _MOST_HOSTS = 24
 
 
-@viewed()
+@viewed("/plan/{name}", "/plans/{name}/{plan}")
 def plan(asked: Asked) -> Shown:
     """The plan that is named; else the one of a cluster that waits or runs, else the last that has steps."""
     one, name, past = asked.cluster, asked.request.path_params.get("plan", ""), asked.site.past
     enforcer = asked.questions.status().enforcer
-    shown = {**cluster_frame(asked, one, "Plan"), "enforcer": enforcer, "waiting": None, "life": None}
+    shown = {"cluster": one, "enforcer": enforcer, "waiting": None, "life": None, "error": ""}
     try:
-        waiting = past.waiting(one)
-        recorded = [each for each in past.history(MONTH) if each.cluster == one.id]
+        waiting, recorded = past.waiting().get(one.id), past.history(MONTH, one)
         # While none waits or runs, the last one that moved something, or would.
         steps = [each for each in recorded if each.document.get("steps")]
         record = next(iter((*filter(runs, steps), *steps, *recorded)), None)
@@ -61,13 +50,12 @@ def plan(asked: Asked) -> Shown:
     if record is None or record.cluster != one.id:
         if name:
             raise Refusal(404, f"Cluster {one.name} has no plan {name} on record.")
-        return "plan.html", {**shown, "waiting": waiting, "error": ""}
+        return "plan.html", {**shown, "waiting": waiting}
     pause = past.pause(one)
     latest = not steps or steps[0].id == record.id
     known = Life(record, waiting, words, enforcer, paused=pause.sentence if pause else "", latest=latest)
     return "plan.html", {
         **shown,
-        "error": "",
         "life": known,
         "newer": bool(name) and not latest and not known.waits and not known.runs,
         "earlier": [Life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
@@ -75,7 +63,7 @@ def plan(asked: Asked) -> Shown:
     }
 
 
-@viewed("plan", "without", repeated=("without",), bound="plans")
+@viewed("/plan/{name}/now", query=("plan",), repeated=("without",), bound="plans")
 def plan_now(asked: Asked) -> Shown:
     """What would be planned now, perhaps with VMs left alone, compared with the plan that was looked at."""
     one, known, ids = asked.cluster, asked.snapshot.vm_by_id, asked.words("without")
@@ -85,41 +73,40 @@ def plan_now(asked: Asked) -> Shown:
         raise Refusal(404, f"Cluster {one.name} has no VM {unknown[0]}.")
     vms, former = [known[vm] for vm in ids], _former(asked, one)
     asked.check_engine()
-    staying = {vm.id: "it is to be left where it is" for vm in vms}
-    question = "planned", one.id, frozenset(staying)
+    staying = dict.fromkeys(ids, "it is to be left where it is")
+    question = "planned", one.id, frozenset(ids)
     made = asked.questions.once(question, lambda: asked.site.made.plan(one, staying))
-    again = [*([("plan", former.id)] if former else ()), *(("without", vm.id) for vm in vms)]
-    shown: dict[str, Any] = {"vms": vms, "again": urlencode(again)}
+    again = [*([("plan", former.id)] if former else ()), *(("without", vm) for vm in ids)]
+    shown: dict[str, Any] = {"vms": vms, "again": urlencode(again), "former": former}
     if former is not None:
-        steps = former.document.get("steps", ())
-        numbered = list(enumerate(steps, 1))
-        left = [number for number, step in numbered if any(vm["id"] in staying for vm in step["vms"])]
-        were, are = list(map(_migration, steps)), list(map(_migration, made.document["steps"]))
+        steps = list(enumerate(former.document.get("steps", ()), 1))
+        left = [number for number, step in steps if any(vm["id"] in staying for vm in step["vms"])]
+        were, are = (
+            [([(vm["id"], vm["from"]["id"]) for vm in step["vms"]], step["to"]["id"]) for step in of]
+            for of in (former.document.get("steps", ()), made.document["steps"])
+        )
         shown |= {
-            "skipped": [numbered[number - 1] for number in left],
-            "depending": [numbered[number - 1] for number in waiting_on(steps, left)],
+            "skipped": [steps[number - 1] for number in left],
+            "depending": [steps[number - 1] for number in waiting_on([step for _, step in steps], left)],
             "gone": [number for number, move in enumerate(were, 1) if move not in are],
             "new": [number for number, move in enumerate(are, 1) if move not in were],
         }
-    return _made(asked, one, "New plan", made.document, former=former, **shown)
+    return _made(asked, one, "New plan", made.document, **shown)
 
 
-@viewed("plan", bound="plans")
+@viewed("/plan/{name}/undo", query=("plan",), bound="plans")
 def undo(asked: Asked) -> Shown:
-    """What would take back what a plan has done."""
     one = asked.cluster
     former = _former(asked, one)
     if former is None:
         raise Refusal(400, "This address names no plan.", back=f"/plan/{one.id}")
     asked.check_engine()
     made = asked.site.made.undo(former)
-    ended = any(each.state is IntentState.DONE for each in former.migrations)
-    return _made(asked, one, "Undo", made.document, former=former, ended=ended, kept=made.kept)
+    return _made(asked, one, "Undo", made.document, former=former, kept=made.kept)
 
 
-@viewed(bound="plans")
+@viewed("/vm/{name}/room", bound="plans")
 def room(asked: Asked) -> Shown:
-    """What would let a VM start that no host takes."""
     one = asked.named("VM", asked.snapshot.vms)
     if one.host is not None:
         raise Refusal(409, f"VM {one.name} runs already.")
@@ -131,16 +118,10 @@ def room(asked: Asked) -> Shown:
 
 def _made(asked: Asked, cluster: Cluster, kind: str, document: Document, **shown: Any) -> Shown:
     """A plan that is not carried out: nothing has come of a step yet."""
-    course = _course(asked, cluster, document) if "room" not in shown else _drawn(document["steps"])
     came = [(number, step, None) for number, step in enumerate(document["steps"], 1)]
-    frame = {**cluster_frame(asked, cluster, "Plan"), "kind": kind, "document": document, "came": came}
-    nothing: dict[str, Any] = dict.fromkeys(("again", "former", "vm", "room"))
-    nothing |= dict.fromkeys(("vms", "skipped", "depending", "kept", "gone", "new"), ())
-    return "plan_now.html", {**frame, **nothing, **course, **shown}
-
-
-def _migration(step: Document) -> tuple[tuple[tuple[str, str], ...], str]:
-    return tuple((vm["id"], vm["from"]["id"]) for vm in step["vms"]), step["to"]["id"]
+    frame = {"cluster": cluster, "kind": kind, "document": document, "came": came}
+    course = _course(asked, cluster, document, compared="room" not in shown)
+    return "plan_now.html", {**frame, **course, **shown}
 
 
 def _former(asked: Asked, cluster: Cluster) -> PlanRecord | None:
@@ -153,26 +134,24 @@ def _former(asked: Asked, cluster: Cluster) -> PlanRecord | None:
 
 
 def _course(
-    asked: Asked, cluster: Cluster, document: Document, record: PlanRecord | None = None
+    asked: Asked,
+    cluster: Cluster,
+    document: Document,
+    record: PlanRecord | None = None,
+    *,
+    compared: bool = True,
 ) -> dict[str, Any]:
-    """When the steps of a plan run, and where it leads from here; or why it does not fit here.
-
-    While something of a plan on record is under way, nothing is compared.
-    """
+    """When its steps run, and, unless some run now, where it leads from here or why it does not fit here."""
     steps, migrations = document.get("steps", ()), record.migrations if record else ()
     done = frozenset(one.step for one in migrations if one.state is IntentState.DONE and one.step)
     ahead = [step for number, step in enumerate(steps, 1) if number not in done]
-    if not ahead or (record and runs(record)):
-        return _drawn(steps)
-    end = asked.questions.map_after(cluster, document, done)
+    bars = {one.number: one for one in timed(steps[:_MOST_DRAWN])}
+    end: MapDocument | str = ""
+    if compared and ahead and not (record and runs(record)):
+        end = asked.questions.map_after(cluster, document, done)
     if isinstance(end, str):
-        return _drawn(steps) | {"misfit": end}
-    return _drawn(steps) | {"sides": _sides(asked.questions.map(cluster), end, ahead)}
-
-
-def _drawn(steps: Sequence[Document]) -> dict[str, Any]:
-    """The bars of a plan by the numbers of its steps, compared with nothing."""
-    return {"bars": {one.number: one for one in timed(steps[:_MOST_DRAWN])}, "sides": None, "misfit": ""}
+        return {"bars": bars, "sides": None, "misfit": end}
+    return {"bars": bars, "sides": _sides(asked.questions.map(cluster), end, ahead), "misfit": ""}
 
 
 def _sides(before: MapDocument, after: MapDocument, steps: Collection[Document]) -> dict[str, Any]:
@@ -191,7 +170,6 @@ def _sides(before: MapDocument, after: MapDocument, steps: Collection[Document])
         # How many hosts of the plan are not shown, and how many of the cluster stay as they are.
         "left_out": len(counts) - len(hosts),
         "staying": len(before.hosts) - len(counts),
-        # How many VMs violate a rule, before and after.
         "wrong": [sum(bool(vm.wrong) for vm in drawn.vms) for drawn in (before, after)],
     }
 
@@ -199,35 +177,29 @@ def _sides(before: MapDocument, after: MapDocument, steps: Collection[Document])
 # -- What is decided on plans, and on migrations at all.
 
 
-#: How long a pause lasts, in seconds.
 _HOURS = {"1": 3600.0, "4": 4 * 3600.0, "24": 24 * 3600.0, "": None}
 
 
-@acted
+@acted("/plan/{name}/approve", "/plan/{name}/refuse")
 def decide(asked: Asked) -> Act:
-    """Let the enforcer carry out the plan that was looked at, and no other; or have it wait no more.
-
-    A refusal counts for as long as an approval would. Where another plan has come meanwhile, none is decided
-    on: that which was looked at waits no more.
-    """
+    """Approve or refuse the plan that was looked at, and none that has come meanwhile."""
     cluster, plan, act = asked.cluster, asked.form.get("plan", ""), asked.request.url.path.rsplit("/")[-1]
     back = f"/plan/{cluster.id}"
 
     def carry_out(who: str) -> None:
         with opened(ApprovalStore, asked.config) as store:
+            mine = any((one.cluster, one.plan) == (cluster.id, plan) for one in store.waiting())
+            if mine and act == "approve" and store.approve(plan, set_by=who):
+                return
+            if mine and act == "refuse" and store.refuse(plan, set_by=who, reason=asked.reason):
+                return
             waiting = next((one.plan for one in store.waiting() if one.cluster == cluster.id), None)
-            if waiting == plan:
-                if act == "approve" and store.approve(plan, set_by=who):
-                    return
-                if act == "refuse" and store.refuse(plan, set_by=who, reason=asked.reason):
-                    return
-                waiting = next((one.plan for one in store.waiting() if one.cluster == cluster.id), None)
             raise Stale(asked.site.past.changed(plan, waiting), back)
 
     return Act(act, (cluster,), carry_out, back, plan=plan)
 
 
-@acted
+@acted("/plan/{name}/apply")
 def apply(asked: Asked) -> Act:
     """Have a plan carried out that the page has made and this person has looked at, if it still fits."""
     cluster, plan = asked.cluster, asked.form.get("plan", "")
@@ -249,9 +221,8 @@ def apply(asked: Asked) -> Act:
     return Act(act, (cluster,), carry_out, f"/plan/{cluster.id}", plan=plan)
 
 
-@acted
+@acted("/cluster/{name}/pause")
 def pause(asked: Asked) -> Act:
-    """Let the enforcer begin no migration in a cluster."""
     cluster, hours = asked.cluster, asked.form.get("hours", "")
     if hours not in _HOURS:
         raise Refusal(400, "This is not one of the times that can be chosen.")
@@ -264,7 +235,7 @@ def pause(asked: Asked) -> Act:
     return Act("pause", (cluster,), carry_out, f"/cluster/{cluster.id}")
 
 
-@acted
+@acted("/cluster/{name}/resume")
 def resume(asked: Asked) -> Act:
     """Let the enforcer begin migrations in a cluster again, or in all where all were paused together."""
     cluster, of_all = asked.cluster, "all" in asked.form

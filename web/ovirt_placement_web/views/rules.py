@@ -2,8 +2,9 @@
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,49 +27,32 @@ from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
-from ovirt_placement_web.views.endpoints import (
-    Act,
-    Asked,
-    Preview,
-    Shown,
-    Stale,
-    acted,
-    check_length,
-    digest,
-    viewed,
-    words_of,
-)
+from ovirt_placement_web.site import check_length, words_of
+from ovirt_placement_web.views.endpoints import Act, Asked, Preview, Shown, Stale, acted, digest, viewed
 from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.text import escaped
 
 PERMIT = "manipulate_affinity_groups"
-#: The member lists with what they are called.
 _MEMBERS = {"vms": "VMs", "vm_labels": "VM labels", "hosts": "Hosts", "host_labels": "Host labels"}
-_POLARITIES = ("vms_rule", "vms_enforcing", "hosts_rule", "hosts_enforcing")
-_GROUP_FIELDS = ("name", "priority", "was", *_POLARITIES, *_MEMBERS)
 
 _log = logging.getLogger(__name__)
 
 
-@viewed()
+@viewed("/group/{name}/edit", "/cluster/{name}/new-group")
 def edit_form(asked: Asked) -> Shown:
-    """The form of a group that there is, or of a new one of a cluster."""
     group = _group_of(asked)
-    return _group_form(asked, group, _filled_group(group, asked.snapshot))
+    return _group_form(group, _filled_group(group, asked.snapshot))
 
 
-@acted
+@acted("/group/{name}/edit", "/cluster/{name}/new-group")
 def edit(asked: Asked) -> Act:
-    """The change of a group; one without an id is to be added."""
     snapshot, group = asked.snapshot, _group_of(asked)
-    gone, form = asked.removes and group.id != "", asked.fields(*_GROUP_FIELDS)
+    gone, form = asked.removes and group.id != "", asked.fields
     if gone:
         form = _filled_group(group, snapshot) | {"was": form["was"]}
     after = None if gone else _meant_group(form, group, snapshot)
-    kind = UserActionKind.GROUP_EDIT if group.id else UserActionKind.GROUP_ADD
-    kind = UserActionKind.GROUP_REMOVE if gone else kind
-    cluster = snapshot.cluster_by_id[group.cluster]
-    name = group.name or form["name"]
+    kind = UserActionKind("group_remove" if gone else "group_edit" if group.id else "group_add")
+    cluster, name = snapshot.cluster_by_id[group.cluster], group.name or form["name"]
 
     def foresee() -> Preview:
         if after is None:
@@ -79,49 +63,37 @@ def edit(asked: Asked) -> Act:
         return Preview(foreseen, (*judged.refusals, *judged.unchecked), judged.warnings)
 
     def carry_out(who: str) -> None:
-        act = Recorded(
-            kind=kind,
-            login=who,
-            engine_user=who,
-            cluster=cluster.id,
-            cluster_name=cluster.name,
-            subject=name,
-            details=() if after is None else tuple(differences(group, after, snapshot)),
-        )
+        details = () if after is None else tuple(differences(group, after, snapshot))
+        of: dict[str, Any] = {"cluster": cluster.id, "cluster_name": cluster.name, "subject": name}
+        act = Recorded(kind=kind, login=who, engine_user=who, details=details, **of)
         # By the token of the session: the engine decides, and its events name the person.
         with closing(EngineConnection(asked.config.engine, {VARIABLE: asked.session.token})) as connection:
             # What the engine has may be newer than what the page knows.
             now = {one.id: one for one in read_groups(connection)[0]} if group.id else {}
             if group.id and (group.id not in now or form["was"] != state_of_group(now[group.id])):
                 raise Stale("somebody has changed this group since you looked at it: look at it again")
-            _save(asked, act, connection, group, after)
+            if after is None:
+                _record(asked, act, partial(remove_group, connection, group.cluster, group.id))
+            else:
+                _record(asked, act, partial(save_group, connection, group if group.id else None, after))
 
-    return Act(
-        kind.value.replace("_", " "),
-        (cluster,),
-        carry_out,
-        f"/cluster/{cluster.id}" if gone or not group.id else f"/group/{group.id}",
-        permits=(PERMIT,),
-        on=f"affinity group {name} of cluster {cluster.name} ({cluster.id})",
-        form=_group_form(asked, group, form, gone=gone),
-        foresee=foresee,
-    )
+    back = f"/cluster/{cluster.id}" if gone or not group.id else f"/group/{group.id}"
+    on = f"affinity group {name} of cluster {cluster.name} ({cluster.id})"
+    act = Act(kind.value.replace("_", " "), (cluster,), carry_out, back, (PERMIT,), on)
+    return act._replace(form=_group_form(group, form, gone=gone), foresee=foresee)
 
 
 def _group_of(asked: Asked) -> AffinityGroup:
     """The one that the address names; an empty one where it names a cluster."""
     if not asked.request.url.path.endswith("/new-group"):
         return asked.named("affinity group", asked.snapshot.affinity_groups)
-    fields: dict[str, Any] = dict.fromkeys(("vms_rule", "hosts_rule"), rule_of("disabled", enforcing=False))
-    fields |= dict.fromkeys(_MEMBERS, ())
-    return AffinityGroup(id="", name="", cluster=asked.cluster.id, priority=1.0, **fields)
+    none = rule_of("disabled", enforcing=False)
+    members: dict[str, Any] = dict.fromkeys(_MEMBERS, ())
+    return AffinityGroup("", "", asked.cluster.id, 1.0, vms_rule=none, hosts_rule=none, **members)
 
 
-def _group_form(asked: Asked, group: AffinityGroup, form: Mapping[str, str], *, gone: bool = False) -> Shown:
-    cluster = asked.snapshot.cluster_by_id[group.cluster]
-    verb = "Remove" if gone else "Edit" if group.id else "New"
-    shown = {"cluster": cluster, "group": group, "form": form, "lists": _MEMBERS, "verb": verb}
-    return "group_form.html", {**shown, "preview": None}
+def _group_form(group: AffinityGroup, form: Mapping[str, str], *, gone: bool = False) -> Shown:
+    return "group_form.html", {"group": group, "form": form, "lists": _MEMBERS, "gone": gone}
 
 
 def _filled_group(group: AffinityGroup, snapshot: Snapshot) -> dict[str, str]:
@@ -135,26 +107,25 @@ def _filled_group(group: AffinityGroup, snapshot: Snapshot) -> dict[str, str]:
 
 
 def _meant_group(form: Mapping[str, str], group: AffinityGroup, snapshot: Snapshot) -> AffinityGroup:
-    members: dict[str, Any] = {}
-    for name in MEMBERS:
+    changed: dict[str, Any] = {}
+    for field in MEMBERS:
         try:
-            members[name] = tuple(_member(word, name, group, snapshot) for word in words_of(form[name]))
+            changed[field] = tuple(_member(word, field, group, snapshot) for word in words_of(form[field]))
         except UserError as error:
-            raise Refusal(400, f"{_MEMBERS[name]}: there is {error}.") from None
+            raise Refusal(400, f"{_MEMBERS[field]}: there is {error}.") from None
     try:
-        name = stored_text(form["name"])
+        changed["name"] = stored_text(form["name"])
     except UserError as error:
         raise Refusal(400, f"Name: {error}.") from None
     try:
-        priority = stored_priority(float(form["priority"]))
+        changed["priority"] = stored_priority(float(form["priority"]))
     except (ValueError, UserError):
         raise Refusal(400, "A priority is a number, such as 1 or 2.5.") from None
-    rules: dict[str, Any] = {}
     for of in ("vms", "hosts"):
         if (polarity := form[f"{of}_rule"]) not in ("disabled", "positive", "negative"):
             raise Refusal(400, "A rule is disabled, positive or negative.")
-        rules[f"{of}_rule"] = rule_of(polarity, enforcing=bool(form[f"{of}_enforcing"]))
-    return msgspec.structs.replace(group, name=name, priority=priority, **rules, **members)
+        changed[f"{of}_rule"] = rule_of(polarity, enforcing=bool(form[f"{of}_enforcing"]))
+    return msgspec.structs.replace(group, **changed)
 
 
 def _member(word: str, name: str, group: AffinityGroup, snapshot: Snapshot) -> str:
@@ -175,21 +146,12 @@ def state_of_group(group: AffinityGroup) -> str:
     return digest(msgspec.structs.replace(group, **ordered))
 
 
-def _save(
-    asked: Asked,
-    act: Recorded,
-    connection: EngineConnection,
-    group: AffinityGroup,
-    after: AffinityGroup | None,
-) -> None:
-    """Have the engine do it in the person's name; begun and ended in the store, as commands do."""
+def _record(asked: Asked, act: Recorded, do: Callable[[], object]) -> None:
+    """Do it in the person's name; begun and ended in the store, as commands do."""
     with opened(UserActionStore, asked.config) as store:
         number, failure = store.begin(act), None
         try:
-            if after is None:
-                remove_group(connection, group.cluster, group.id)
-            else:
-                save_group(connection, group if group.id else None, after)
+            do()
         except BaseException as error:
             failure = str(error) or type(error).__name__
             if isinstance(error, EngineAway) and error.request_sent:
@@ -209,23 +171,22 @@ def _save(
 _LISTS = ("vms", "other_vms", "hosts", "domain_tags")
 _NUMBERS = ("most", "least", "max_skew", "min_domains")
 _TICKS = ("enforcing", "continuous", "enabled")
-_FIELDS = ("name", "kind", "counted", "priority", "domains", "was", *_TICKS, *_LISTS, *_NUMBERS)
 
 
-@viewed("rule")
+@viewed("/cluster/{name}/rule", query=("rule",))
 def rule_form(asked: Asked) -> Shown:
-    """The form of a rule of a cluster that stands, or of a new one."""
     cluster, name = asked.cluster, asked.word("rule")
     rule = _standing(asked).get(name)
     if name and (rule is None or not _is_about(rule, cluster, asked.snapshot)):
         raise Refusal(404, f"Cluster {cluster.name} has no placement rule {name}.")
-    return _shown(cluster, _filled(rule), gone=False)
+    filled = _filled(rule or PlacementRule("", "", cluster.id)) | {"was": digest(rule) if rule else ""}
+    return _shown(cluster, filled, gone=False)
 
 
-@acted
+@acted("/cluster/{name}/rule")
 def change_rule(asked: Asked) -> Act:
     site, cluster, gone = asked.site, asked.cluster, asked.removes
-    form, back = asked.fields(*_FIELDS), f"/cluster/{cluster.id}/rules"
+    form, back = asked.fields, f"/cluster/{cluster.id}/rules"
     check_length("Name", form["name"])
     meant = RuleChange(remove=(form["name"],)) if gone else RuleChange(put=(_meant(form, cluster),))
 
@@ -254,58 +215,41 @@ def change_rule(asked: Asked) -> Act:
         with opened(RuleStore, site.config) as store:
             store.change(decide, changed_by=who)
 
-    return Act(
-        "rule remove" if gone else "rule edit" if form["was"] else "rule add",
-        (cluster,),
-        carry_out,
-        back,
-        permits=(PERMIT,),
-        on=f"placement rule {form['name']} of cluster {cluster.name} ({cluster.id})",
-        form=_shown(cluster, form, gone=gone),
-        foresee=foresee,
-    )
+    name = "rule remove" if gone else "rule edit" if form["was"] else "rule add"
+    on = f"placement rule {form['name']} of cluster {cluster.name} ({cluster.id})"
+    shown = _shown(cluster, form, gone=gone)
+    return Act(name, (cluster,), carry_out, back, (PERMIT,), on, form=shown, foresee=foresee)
 
 
-def _filled(rule: PlacementRule | None) -> dict[str, str]:
-    form = dict.fromkeys(_FIELDS, "")
-    if rule is None:
-        return form | dict.fromkeys(_TICKS, "yes") | {"priority": "1"}
+def _filled(rule: PlacementRule) -> dict[str, str]:
+    """What stands in the fields of a rule as it is."""
     domains = [f"{escaped(one.name)}={','.join(map(escaped, one.hosts))}" for one in rule.domains]
     return {
-        **form,
+        **dict.fromkeys(_NUMBERS, ""),
         **{name: "\n".join(map(escaped, getattr(rule, name))) for name in _LISTS},
         **{name: str(number) for name in _NUMBERS if (number := getattr(rule, name)) is not None},
-        **{name: "yes" for name in _TICKS if getattr(rule, name)},
-        "name": rule.name,
-        "kind": rule.kind,
-        "counted": rule.counted,
+        **{name: "yes" if getattr(rule, name) else "" for name in _TICKS},
+        **{name: getattr(rule, name) for name in ("name", "kind", "counted")},
         "priority": f"{rule.priority:g}",
         "domains": "\n".join(domains),
-        "was": digest(rule),
     }
 
 
 def _meant(form: Mapping[str, str], cluster: Cluster) -> PlacementRule:
     try:
-        numbers: dict[str, Any] = {name: int(form[name]) for name in _NUMBERS if form[name]}
+        numbers = {name: int(form[name]) for name in _NUMBERS if form[name]}
         priority = float(form["priority"] or 1)
     except ValueError:
-        raise Refusal(
-            400, "Limits are whole numbers, and a priority is a number, such as 1 or 2.5."
-        ) from None
-    lists: dict[str, Any] = {name: words_of(form[name]) for name in _LISTS}
-    ticks: dict[str, Any] = {name: bool(form[name]) for name in _TICKS}
-    rule = PlacementRule(
-        name=form["name"],
-        kind=form["kind"],
-        cluster=cluster.id,
-        domains=tuple(map(_domain, words_of(form["domains"]))),
-        counted=form["counted"] or "vms",
-        priority=priority,
-        **lists,
+        text = "Limits are whole numbers, and a priority is a number, such as 1 or 2.5."
+        raise Refusal(400, text) from None
+    fields: dict[str, Any] = {
+        **{name: words_of(form[name]) for name in _LISTS},
+        **{name: bool(form[name]) for name in _TICKS},
         **numbers,
-        **ticks,
-    )
+        "counted": form["counted"] or "vms",
+        "domains": tuple(map(_domain, words_of(form["domains"]))),
+    }
+    rule = PlacementRule(form["name"], form["kind"], cluster.id, priority=priority, **fields)
     try:
         refuse_mistakes((rule,))
     except UserError as error:
@@ -330,10 +274,8 @@ def _standing(asked: Asked) -> dict[str, PlacementRule]:
 
 
 def _shown(cluster: Cluster, form: Mapping[str, str], *, gone: bool) -> Shown:
-    # Without the names of fields.
-    words = {
-        name: re.sub(r"`\w+`", "N", text.replace(" (`counted`)", "")) for name, text in rule_kinds().items()
-    }
-    kinds = {name: f"{text[:1].upper()}{text[1:]}" for name, text in words.items()}
-    shown = {"cluster": cluster, "form": form, "kinds": kinds, "may": PERMIT, "gone": gone}
-    return "rule_form.html", {**shown, "preview": None}
+    kinds = {}
+    for name, text in rule_kinds().items():
+        words = re.sub(r"`\w+`", "N", text.replace(" (`counted`)", ""))  # without the names of fields
+        kinds[name] = f"{words[:1].upper()}{words[1:]}"
+    return "rule_form.html", {"cluster": cluster, "form": form, "kinds": kinds, "gone": gone}

@@ -6,27 +6,16 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from ovirt_enforcer.history import Subject, Wanted, about
-from ovirt_placement.answers.decisions import cut_text
-from ovirt_placement.answers.decisions.at_time import distance, earlier_text, not_asked_lines, read_moment
+from ovirt_placement.answers.decisions.at_time import read_moment
 from ovirt_placement.answers.document import Said
-from ovirt_placement.answers.groups import groups_list
-from ovirt_placement.answers.keys import compiled
-from ovirt_placement.answers.placement import (
-    JudgedHost,
-    WhyDocument,
-    after_text,
-    not_asked_text,
-    restart_text,
-    where,
-)
+from ovirt_placement.answers.placement import JudgedHost, WhyDocument
 from ovirt_placement.answers.proxy import NoRecord
-from ovirt_placement.answers.violations import violations
 from ovirt_placement.model import Cluster, Vm
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.site import number
 from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import DAY
-from ovirt_placement_web.views.endpoints import MOST_ROWS, Asked, Shown, list_frame, viewed
+from ovirt_placement_web.views.endpoints import MOST_ROWS, Asked, Shown, viewed
 from ovirt_placement_web.views.needs import ILL, refusals, refuser
 from ovirt_service.errors import UserError
 
@@ -36,18 +25,14 @@ _MOST_COLUMNS = 8
 _Item = TypeVar("_Item")
 
 
-@viewed()
+@viewed("/vm/{name}")
 def vm(asked: Asked) -> Shown:
     one = asked.named("VM", asked.snapshot.vms)
     questions, snapshot = asked.questions, asked.snapshot
-    why, ranked = questions.why(one), questions.about(where, one).hosts
-    keys = questions.about(compiled.keys_of_vm, one)
+    why, ranked = questions.why(one), questions.ask("where", vm=one.id).hosts
     judged = sorted(why.hosts, key=lambda each: (each.host.name, each.host.id))
     state = _state(one, why, moving=one.id in snapshot.pending_hosts, accepted=len(ranked))
     few = len(judged) <= _MOST_COLUMNS
-    decisions, decisions_error = known(lambda: questions.last_decisions(one).decisions)
-    plans, past_error = known(lambda: past_plans(asked, Wanted(one.id, Subject.VM), DAY))
-    restart = why.restart
     return "vm.html", {
         "vm": one,
         "why": why,
@@ -59,23 +44,12 @@ def vm(asked: Asked) -> Shown:
         "few": few,
         "matrix": list(_matrix(judged)) if few else (),
         "sets": () if few else _sets(one, judged, refusals_first=state not in ("moving", "running", "down")),
-        "not_asked_text": not_asked_text,
-        "groups": questions.of_clusters(groups_list, vm=one.id).groups,
-        "violations": questions.of_clusters(violations, vm=one.id).violations,
-        "keys": compiled.vm_table(keys),
-        "keys_ignored": list(compiled.ignored_lines(keys)),
-        "restart": [restart_text(one.name, restart), *(after_text(one.name, each) for each in restart.after)]
-        if restart
-        else (),
-        "decisions": decisions,
-        "decisions_error": decisions_error,
-        "plans": plans,
-        "past_error": past_error,
+        "decisions": known(lambda: questions.last_decisions(one).decisions),
+        "past": known(lambda: past_plans(asked, Wanted(one.id, Subject.VM), DAY)),
     }
 
 
 def _state(vm: Vm, why: WhyDocument, *, moving: bool, accepted: int) -> str:
-    """How it stands, in a word of the template."""
     if vm.status == "migrating" or moving:
         return "moving"
     if vm.host is None or why.host is None:
@@ -85,18 +59,11 @@ def _state(vm: Vm, why: WhyDocument, *, moving: bool, accepted: int) -> str:
     return "misplaced" if any(one.host.id == vm.host and not one.accepted for one in why.hosts) else "running"
 
 
-def _matrix(judged: Sequence[JudgedHost]) -> Iterator[tuple[Said, str, list[Said | None]]]:
-    """All that refuses a host, with its title, and what it says of each."""
-    of_hosts: list[dict[tuple[str, str], Said]] = []
-    first: dict[tuple[str, str], Said] = {}
-    for one in judged:
-        of_hosts.append({})
-        for reason in one.reasons:
-            if reason.veto:
-                of_hosts[-1].setdefault(refuser(reason), reason)
-                first.setdefault(refuser(reason), reason)
-    for key, reason in first.items():
-        yield reason, key[1], [reasons.get(key) for reasons in of_hosts]
+def _matrix(judged: Sequence[JudgedHost]) -> Iterator[tuple[str, list[Said | None]]]:
+    """All that refuses a host, by its title, and what it says of each."""
+    of_hosts = [{refuser(each): each for each in reversed(one.reasons) if each.veto} for one in judged]
+    for key in dict.fromkeys(refuser(each) for one in judged for each in one.reasons if each.veto):
+        yield key[1], [reasons.get(key) for reasons in of_hosts]
 
 
 def _sets(vm: Vm, judged: Sequence[JudgedHost], *, refusals_first: bool) -> list[list[JudgedHost]]:
@@ -131,19 +98,17 @@ def known(ask: Callable[[], _Item]) -> tuple[_Item | None, str]:
         return None, str(error)
 
 
-@viewed("q", "days")
+@viewed("/history", "/cluster/{name}/history", query=("q", "days"))
 def history(asked: Asked) -> Shown:
-    """What was decided, in all clusters or in one."""
-    frame, days = list_frame(asked, "History"), number(asked.request, "days", 30)
+    one, days = asked.cluster_if_any, number(asked.request, "days", 30)
     name = asked.word("q").strip()
-    plans, error = known(lambda: past_plans(asked, Wanted(name), days * DAY, frame["cluster"]))
-    return "history.html", {**frame, "name": name, "days": days, "plans": plans, "past_error": error}
+    past = known(lambda: past_plans(asked, Wanted(name), days * DAY, one))
+    return "history.html", {"cluster": one, "name": name, "days": days, "past": past}
 
 
 def past_plans(asked: Asked, wanted: Wanted, seconds: float, cluster: Cluster | None = None) -> list[Life]:
-    """What was decided about something lately. Raises `UserError`."""
     recorded = asked.site.past.history(seconds)
-    waiting = {one.id: asked.site.past.waiting(one) for one in asked.snapshot.clusters}
+    waiting = asked.site.past.waiting()
     latest = {one.cluster: one.id for one in reversed(recorded)}
     plans = [
         Life(one, waiting.get(one.cluster), latest=latest[one.cluster] == one.id, wanted=wanted)
@@ -153,9 +118,8 @@ def past_plans(asked: Asked, wanted: Wanted, seconds: float, cluster: Cluster | 
     return plans[:MOST_ROWS]
 
 
-@viewed("at", bound="plans", where="at")
+@viewed("/vm/{name}/then", query=("at",), bound="plans", where="at")
 def then(asked: Asked) -> Shown:
-    """The decisions about a VM next to a moment; without one, the form that asks for it."""
     one = asked.named("VM", asked.snapshot.vms)
     text = asked.word("at").strip()
     if not text:
@@ -166,11 +130,9 @@ def then(asked: Asked) -> Shown:
         raise Refusal(400, f"{error}.") from None
     if not 0 <= moment < _YEAR_9999:
         raise Refusal(400, "Nothing is known of that year.")
-    answer, decisions_error = known(lambda: asked.questions.decisions_at(one, moment))
-    plans, past_error = known(lambda: _plans_next_to(asked, one, moment))
-    words = {"distance": distance, "not_asked": not_asked_lines, "earlier": earlier_text, "cut": cut_text}
-    shown = {"vm": one, "at": text, "moment": moment, "answer": answer, "plans": plans, "words": words}
-    return "then.html", {**shown, "decisions_error": decisions_error, "past_error": past_error}
+    found = known(lambda: asked.questions.decisions_at(one, moment))
+    past = known(lambda: _plans_next_to(asked, one, moment))
+    return "then.html", {"vm": one, "at": text, "moment": moment, "found": found, "past": past}
 
 
 def _plans_next_to(asked: Asked, one: Vm, moment: float) -> list[tuple[str, Life]]:
