@@ -169,8 +169,6 @@ def _json(answer: Any, status: int = 200, headers: Mapping[str, str] | None = No
 
 
 # -- The description of all this, for programs.
-
-
 def _described(request: Request) -> Response:
     check_query(request, [])
     return _json(description(site_of(request).root))
@@ -222,8 +220,6 @@ def _content(text: str, answer: type) -> dict[str, Any]:
 
 
 # -- The event stream, one a browser: that there is a newer state, and how old the last one is.
-
-
 #: Proxies and browsers close what is silent for half a minute.
 BEAT_SECONDS = 10.0
 #: Who takes nothing in for so long is not there.

@@ -114,8 +114,6 @@ def _unknown(request: Request, error: HTTPException) -> Response:
 
 
 # -- What every request passes before a view sees it, and what every answer carries.
-
-
 #: Bytes that a request may carry: a form has a few hundred.
 MOST_BYTES = 2**20
 #: And one of who need not be logged in.

@@ -104,10 +104,7 @@ class _Asker:
 
 @dataclass(eq=False)
 class Bound:
-    """One kind of work: places for all, and of these a part for each asker, in turns between askers.
-
-    For the loop's thread alone.
-    """
+    """One kind of work: places for all, a part of them for each asker, in turns; for the loop's thread."""
 
     metrics: WebMetrics
     kind: str
@@ -236,8 +233,6 @@ class Bounds:
 
 
 # -- Log-ins that follow failed ones.
-
-
 _FAILURES = 5
 _FAILURE_SECONDS = 300.0
 #: What each try waits that is slowed down, once it is its turn.

@@ -198,8 +198,6 @@ async def _forget(site: Site, token: str, asker: Hashable) -> None:
 
 
 # -- The audit log: one line for each log-in and each act, refused ones included.
-
-
 AUDIT_LOG: Final = AuditLog("ovirt_placement_web.audit", "[web] audit_log", in_log=True)
 
 

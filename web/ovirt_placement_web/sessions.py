@@ -59,10 +59,7 @@ class Session:
 
 
 class Sessions:
-    """All sessions, found by the digest of what the cookie says.
-
-    For the loop's thread alone, but `find`.
-    """
+    """All, by the digest of what the cookie says; for the loop's thread alone, but `find`."""
 
     def __init__(self, idle_seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._idle_seconds = idle_seconds
@@ -124,8 +121,7 @@ _MOST_TOKENS: Final = 1000
 class Bearers:
     """The engine is asked about each token once a minute, however many requests come with it.
 
-    Whose token the engine has taken before does not queue with tokens that nobody knows. For the loop's
-    thread alone.
+    Whose token the engine has taken before does not queue with those unknown. For the loop's thread.
     """
 
     def __init__(self, tokens: UserTokens, bounds: Bounds) -> None:

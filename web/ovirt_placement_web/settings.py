@@ -90,13 +90,10 @@ def engine_origin(url: str | None) -> str:
 
 
 # -- Several engines on one page: each below its own path, with log-ins, sessions and rights of its own.
-
-
 def engines(config: Config, settings: WebSettings) -> dict[str, Config]:
     """The engine of this configuration and those that it names as well, by the paths that their views have.
 
-    Raises `UserError` if one cannot be read, or if two have the same name: they share a store, an origin and
-    an audit log.
+    Raises `UserError` if one cannot be read, or if two that would share a store and an origin have one name.
     """
     found = {settings.root: config}
     for one in map(configuration.load, settings.engines):

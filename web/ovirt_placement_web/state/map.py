@@ -120,8 +120,6 @@ def _vms(
 
 
 # -- What has changed.
-
-
 _Drawn = TypeVar("_Drawn", MapHost, MapGroup, MapVm)
 
 

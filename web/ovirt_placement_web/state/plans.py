@@ -28,12 +28,11 @@ from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import OPEN_STATES, IntentState
 from ovirt_placement.store.orders import WaitingPlan
-from ovirt_placement.store.user_actions import UserAction, UserActionKind
+from ovirt_placement.store.user_actions import UserAction
 from ovirt_placement_web.bounds import Latest
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.state.sources import runs
 
-_AGREED = (UserActionKind.APPROVE, UserActionKind.APPLY, UserActionKind.UNDO)
 #: These gates hold the plan as a whole, not a step of it.
 _OF_PLAN = ("approval", "mode", "pause", "breaker")
 
@@ -79,13 +78,9 @@ class Life:
     def runs(self) -> bool:
         return runs(self.record)
 
-    @property
-    def agreed(self) -> UserAction | None:
-        return next((one for one in reversed(self.words) if one.kind in _AGREED), None)
-
-    @property
-    def refused(self) -> UserAction | None:
-        return next((one for one in reversed(self.words) if one.kind is UserActionKind.REFUSE), None)
+    def said(self, *kinds: str) -> UserAction | None:
+        """The last that a person said to it of these kinds."""
+        return next((one for one in reversed(self.words) if one.kind in kinds), None)
 
     @cached_property
     def came(self) -> tuple[CameOf, ...]:
@@ -97,10 +92,9 @@ class Life:
     @cached_property
     def state(self) -> str:
         """In a word of `ui.life`."""
-        agreed, refused = self.agreed, self.refused
+        agreed, refused = self.said("approve", "apply", "undo"), self.said("refuse")
         if refused is not None and agreed is not None and refused.created <= agreed.created:
             refused = None
-        acts = self.enforcer is not None and self.enforcer.acts
         holds = {
             "empty": not self.came,
             "runs": self.runs,
@@ -111,7 +105,7 @@ class Life:
             "refused": refused,
             "approved": agreed,
             "superseded": not self.latest,
-            "next": acts,
+            "next": self.enforcer is not None and self.enforcer.acts,
         }
         return next((state for state, so in holds.items() if so), "proposed")
 

@@ -145,8 +145,6 @@ class LiveState:
 
 
 # -- What the store knows of plans: those that wait, those of lately, and what people have decided on them.
-
-
 DAY: Final = 86400.0
 MONTH: Final = 30 * DAY
 #: How long the store may take to answer: a person has the rest of a view within a second.

@@ -118,8 +118,8 @@ def viewed(
 ) -> Callable[[Callable[[Asked], Shown | str]], Endpoint]:
     """A view for people who are logged in, which takes these keys of the query, once or `repeated`.
 
-    It may answer with the address below the root where it goes on. `bound` names the kind of work that it
-    is, of `Bounds`; it is that only `where` the query has such a key.
+    It may answer with the address below the root where it goes on. `bound` names the kind of work of `Bounds`
+    that it is; it is that only `where` the query has such a key.
     """
 
     def wrap(ask: Callable[[Asked], Shown | str]) -> Endpoint:
@@ -158,8 +158,6 @@ def paged(asked: Asked, items: Sequence[Any]) -> dict[str, Any]:
 
 
 # -- Acts.
-
-
 #: Who may migrate the VMs of a cluster may pause their migrations, let them go on, and decide on a plan.
 MIGRATE = "migrate_vm"
 _LONGEST_REASON = 500

@@ -175,8 +175,6 @@ def _sides(before: MapDocument, after: MapDocument, steps: Collection[Document])
 
 
 # -- What is decided on plans, and on migrations at all.
-
-
 _HOURS = {"1": 3600.0, "4": 4 * 3600.0, "24": 24 * 3600.0, "": None}
 
 

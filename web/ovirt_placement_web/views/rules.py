@@ -165,8 +165,6 @@ def _record(asked: Asked, act: Recorded, do: Callable[[], object]) -> None:
 
 
 # -- Placement rules.
-
-
 #: Fields of a rule that have several words, a line each in the form.
 _LISTS = ("vms", "other_vms", "hosts", "domain_tags")
 _NUMBERS = ("most", "least", "max_skew", "min_domains")
@@ -225,9 +223,8 @@ def _filled(rule: PlacementRule) -> dict[str, str]:
     """What stands in the fields of a rule as it is."""
     domains = [f"{escaped(one.name)}={','.join(map(escaped, one.hosts))}" for one in rule.domains]
     return {
-        **dict.fromkeys(_NUMBERS, ""),
         **{name: "\n".join(map(escaped, getattr(rule, name))) for name in _LISTS},
-        **{name: str(number) for name in _NUMBERS if (number := getattr(rule, name)) is not None},
+        **{name: "" if (number := getattr(rule, name)) is None else str(number) for name in _NUMBERS},
         **{name: "yes" if getattr(rule, name) else "" for name in _TICKS},
         **{name: getattr(rule, name) for name in ("name", "kind", "counted")},
         "priority": f"{rule.priority:g}",
