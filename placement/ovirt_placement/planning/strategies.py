@@ -5,7 +5,6 @@ The optimal one needs OR-Tools, which is an extra.
 
 from __future__ import annotations
 
-import math
 import random
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -143,9 +142,11 @@ _ORDERING_SHARE = 0.2
 _SIMPLE_SHARE = 0.3
 _SIMPLE_SECONDS = 3.0
 #: A problem with no more VMs times hosts is small, and that share of its time is kept for detours of a simple
-#: strategy; of one with that many more, the other one has not even begun after a second.
+#: strategy, but no less than it gets in any case; a share of that is for going on. Of a problem with that
+#: many more, the other one has not even begun after a second.
 _SMALL = 2_000
 _DETOURS_SHARE = 0.1
+_GOING_ON_IN_SMALL_SHARE = 0.5
 _PLACES_A_SECOND = 1_000_000
 _GOING_ON_SHARE = 0.2
 #: How often it is begun again without any gain: for what is violated, and for fewer migrations alone; less
@@ -187,13 +188,13 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[
     """The best moves that are found before the deadline, each time that a strategy comes to its end.
 
     A simple strategy comes first, and gets the same time with another after it or none: no plan is worse
-    than the one that it makes alone. Where the problem is small, it makes detours only once the other had
-    its turn.
+    than the one that it makes alone. Where the problem is small, and there is time for both, it makes detours
+    only once the other had its turn.
     """
     simple = strategy.simple or strategy
     places = len(problem.memory_mb) * len(problem.hosts)
-    small = strategy.simple is not None and places <= _SMALL
     left = max(_SIMPLE_SECONDS, deadline.seconds_left())
+    small = strategy.simple is not None and places <= _SMALL and left > _SIMPLE_SECONDS
     # No less than what another takes to begin: where that is all, there is none.
     slow = places / _PLACES_A_SECOND
     first = deadline.within(min(1.0, max(_SIMPLE_SHARE, _SIMPLE_SECONDS / left, slow / left)))
@@ -202,14 +203,14 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[
     found = [replace(straight, moves=(), worth=value(problem, ()), proven=False), straight]
     better = None
     if small:
-        kept = deadline.within(_DETOURS_SHARE).seconds_left()
-        until = deadline.later(-kept) if kept < math.inf else deadline
+        until = deadline.within(1.0 - max(_DETOURS_SHARE, _SIMPLE_SECONDS / left), lent=0.0)
         better = _found(problem, strategy, None, until, until)
         if better.proven or deadline.over:
             yield _solution(problem, [*found, better])
             return
         found.append(straight.ordered(problem, deadline))
-    found.append(_gone_on(problem, found[-1], simple, deadline.within(_GOING_ON_SHARE)))
+    going_on = deadline.within(_GOING_ON_IN_SMALL_SHARE if small else _GOING_ON_SHARE)
+    found.append(_gone_on(problem, found[-1], simple, going_on))
     yield _solution(problem, found)
     if strategy.simple is not None and deadline.seconds_left() > slow:
         better = better or _found(problem, strategy, found[-1], deadline, deadline)

@@ -93,6 +93,18 @@ def test_what_another_would_begin_too_late_with_has_the_time_for_itself(
     assert (simple.given, better.given) == shares
 
 
+@pytest.mark.parametrize("seconds", [3.5, 4.0, 10.0, 40.0])
+def test_in_a_small_problem_another_leaves_a_simple_strategy_the_time_that_it_gets_alone(
+    seconds: float,
+) -> None:
+    """What that one repairs by detours in a few seconds was lost where there were no more than these."""
+    problem = pose(snapshot(host("h1"), host("h2"), vm("a", "h1")), CLUSTER)
+    clock = Clock()
+    better = Patient(clock, Found({}))
+    list(solve(problem, better, ending(clock, seconds)))
+    assert 0.0 < better.given <= seconds - 3.0
+
+
 @pytest.mark.system
 @pytest.mark.parametrize("seed", [6, 24])
 def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None:
