@@ -176,6 +176,7 @@ class Daemon:
         self._clusters.clear()
         self._latest = None
         self._runs.leave()
+        self.parts.recorder.forget()
 
     def _follow(self, intents: Sequence[Intent]) -> None:
         """Look at what is under way, but where that failed a moment ago; take note of what came of it."""

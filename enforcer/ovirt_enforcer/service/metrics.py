@@ -121,6 +121,13 @@ class EnforcerMetrics(Instruments):
                 self.violations.remove(gone, family, hardness)
             self.planned.remove(gone)
 
+    def forget(self) -> None:
+        """Show nothing of clusters and migrations: another process leads, or none."""
+        self.keep_only(set())
+        self.judged(())
+        for gauge in (self.pending, self.unmatched_names):
+            gauge.set(0)
+
     def judged(self, verdicts: Collection[ReservationVerdict]) -> None:
         """Report the HA reservations of these clusters, and of no others."""
         before, self._judged = self._judged, {verdict.name for verdict in verdicts}

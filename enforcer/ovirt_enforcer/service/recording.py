@@ -132,6 +132,16 @@ class Recorder:
         if epoch:
             self.notifications.report(NoticeKind.LEADER_CHANGED, leader=self.name, epoch=str(epoch))
 
+    def forget(self) -> None:
+        """Show no cluster any more: another process leads, or may have led, and what it reports is not known.
+
+        A rule that is violated then is reported once more, and one that is satisfied as well.
+        """
+        for cluster, rules in self._violated.items():
+            for groups in rules:
+                self._reported.is_over((cluster, groups))
+        self.metrics.forget()
+
     def record_violations(self, snapshot: Snapshot, cluster: str) -> None:
         violations = tuple(find_violations(snapshot, cluster))
         name = snapshot.cluster_by_id[cluster].name

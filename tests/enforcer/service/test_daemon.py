@@ -139,6 +139,20 @@ def test_once_it_is_to_stop_nothing_more_is_begun(bench: Bench) -> None:
     assert bench.migrated() == set()
 
 
+def test_one_that_leads_no_more_shows_no_violations(bench: Bench) -> None:
+    """Its page of metrics would show for ever what the next leader repairs."""
+
+    def shown() -> set[str]:
+        found = bench.daemon.parts.metrics.violations.collect()
+        return {sample.labels["cluster"] for family in found for sample in family.samples}
+
+    bench.cycles()
+    assert shown() == {"one", "two"}
+    bench.daemon.parts.leader.step_down()
+    bench.cycles()
+    assert shown() == set()
+
+
 def test_what_holds_a_plan_back_is_recorded_with_it(tmp_path: Path, opening: Opening) -> None:
     with violated_pair.bench(tmp_path, settings={"mode": "observe"}) as played, played.enforcing() as daemon:
         played.cycle(daemon, 2)

@@ -14,6 +14,7 @@ from ovirt_enforcer.log import AUDIT_LOG, audit
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.recording import Recorder
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards
@@ -69,6 +70,11 @@ class Bench:
 
     def value(self, name: str, **labels: str) -> float | None:
         return self.metrics.registry.get_sample_value(f"ovirt_placement_enforcer_{name}", labels)
+
+    def of_clusters(self) -> set[str]:
+        """The names of what is shown of clusters."""
+        samples = (sample for family in self.metrics.registry.collect() for sample in family.samples)
+        return {one.name.removeprefix("ovirt_placement_enforcer_") for one in samples if "cluster" in one.labels}
 
     def audited(self, kind: str) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self._audit.read_text().splitlines()]
@@ -298,3 +304,21 @@ def test_rules_that_change_together_are_one_message_that_carries_each(bench: Ben
         assert sorted(rules) == [f"affinity group {name}" for name in names]
         assert {one.kind for one in notice.carried} == {notice.kind}
         assert notice.facts["rule"] == f"each of 8 rules ({', '.join(rules[:5])} and 3 more)"
+
+
+def test_one_that_leads_no_more_shows_no_cluster_and_reports_again_what_it_finds_later(bench: Bench) -> None:
+    bench.recorder.record_violations(state("h2"), CLUSTER)
+    bench.plan(step("b"))
+    safe = ReservationState.SAFE
+    bench.recorder.judged([ReservationVerdict(cluster=CLUSTER, name=CLUSTER, state=safe, facts={})])
+    bench.metrics.pending.set(1)
+    shown = {"violations", "planned_migrations", "ha_safe"}
+    assert bench.of_clusters() >= shown
+    bench.recorder.forget()
+    assert bench.of_clusters().isdisjoint(shown)
+    assert bench.value("pending_intents") == 0
+    bench.recorder.record_violations(state("h2"), CLUSTER)  # as before, though others may have repaired it meanwhile
+    assert bench.reported.kinds == [NoticeKind.RULE_VIOLATED] * 2
+    bench.recorder.forget()
+    bench.recorder.record_violations(state("h1"), CLUSTER)
+    assert bench.reported.kinds[2:] == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
