@@ -114,6 +114,9 @@ class Memory:
     #: What bore the tag when the engine was asked last; None before.
     tagged: frozenset[str] | None = field(default=None, init=False)
 
+    def __post_init__(self) -> None:
+        self._approval_seconds = self.settings.approval_hours * HOUR_SECONDS
+
     def gates(self) -> Gates:
         """The gates as of now, to be read again before each round of admissions.
 
@@ -126,6 +129,7 @@ class Memory:
         remembered = Remembered(
             history=history,
             approvals=self.stores.approvals.approvals(),
+            refused=self.stores.approvals.refused(self._approval_seconds),
             resumed=self.stores.pauses.resumed(),
             tagged=self.tagged,
             own_upgrades=frozenset(map(upgrade_id, self.stores.maintenance.active_ids())),
@@ -155,7 +159,7 @@ class Memory:
             self.stores.approvals.withdraw(plan.cluster)
             return False
         reads = text(plan_record(plan, snapshot))
-        lasts = self.settings.approval_hours * HOUR_SECONDS
+        lasts = self._approval_seconds
         return self.stores.approvals.offer(plan.cluster, plan.id, moves(plan), reads, refusal_seconds=lasts)
 
 

@@ -137,6 +137,8 @@ class Remembered:
     pauses: tuple[Pause, ...] = ()
     #: The approval of each cluster that has one.
     approvals: tuple[Approval, ...] = ()
+    #: Plans that a user has refused, by id, with who and why.
+    refused: Mapping[str, str] = field(default_factory=dict)
     #: In how many cycles each rule was seen violated, the last among them, by its key
     #: (`gates.people.rule_key`).
     violated_cycles: Mapping[str, int] = field(default_factory=dict)

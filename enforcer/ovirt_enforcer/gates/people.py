@@ -247,7 +247,8 @@ def why_unapproved(facts: Facts, cluster: str, step: Step) -> str | None:
     if strict is None or empties(step, facts):
         return None
     plan = facts.plan or Plan(cluster=cluster, strategy="", steps=(step,))
-    wanted = f'{strict}: "{COMMAND} {plan.id}" lets it'
+    lets = facts.remembered.refused.get(plan.id, f'"{COMMAND} {plan.id}" lets it')
+    wanted = f"{strict}: {lets}"
     approval = next((one for one in facts.remembered.approvals if one.cluster == cluster), None)
     if approval is None:
         return wanted

@@ -17,7 +17,7 @@ from ovirt_placement.store.sql.schema import (
     user_actions,
     waiting_plans,
 )
-from ovirt_placement.store.user_actions import Act, UserActionKind, record
+from ovirt_placement.store.user_actions import Act, UserAction, UserActionKind, record
 from ovirt_service.errors import UserError
 
 #: The cluster of a pause, or of a resumption, that is of all clusters.
@@ -180,7 +180,7 @@ class ApprovalStore(StoreAccess):
         As `withdraw` it is the leader's: raises `LeaseLost` if it leads no more.
         """
         with self._leading() as rows:
-            if _is_refused(rows, plan, refusal_seconds):
+            if plan in _refused(rows, refusal_seconds):
                 rows.remove(waiting_plans, waiting_plans.c.cluster == cluster)
                 return False
             present = rows.select(waiting_plans, waiting_plans.c.plan)
@@ -223,6 +223,11 @@ class ApprovalStore(StoreAccess):
                 _record(rows, UserActionKind.REFUSE, found.cluster, plan, set_by, details=details)
         return found
 
+    def refused(self, within_seconds: float) -> dict[str, str]:
+        """List the plans of which the last word, within so long, was a refusal; each with that, in words."""
+        with self._reading() as rows:
+            return _refused(rows, within_seconds)
+
     def order(
         self,
         cluster: str,
@@ -259,14 +264,11 @@ def _pop_waiting(rows: EngineRows, plan: str) -> WaitingPlan | None:
     return found[0] if found and rows.remove(waiting_plans, waiting_plans.c.plan == plan) == 1 else None
 
 
-def _is_refused(rows: EngineRows, plan: str, within_seconds: float) -> bool:
-    """Whether the last word on a plan was that it is refused."""
+def _refused(rows: EngineRows, within_seconds: float) -> dict[str, str]:
     said = user_actions.c.kind.in_([kind.value for kind in (*_CARRIED_OUT, UserActionKind.REFUSE)])
-    words = rows.select(user_actions, user_actions.c.kind, age(user_actions.c.created)).where(
-        user_actions.c.plan == plan, said
-    )
-    last = rows.execute(words.order_by(user_actions.c.id.desc()).limit(1)).one_or_none()
-    return last is not None and last.kind == UserActionKind.REFUSE.value and last.age_seconds < within_seconds
+    words = rows.select(user_actions).where(said, user_actions.c.created > now() - within_seconds)
+    last = {one.plan or "": one for one in rows.records(UserAction, words.order_by(user_actions.c.id))}
+    return {plan: one.sentence for plan, one in last.items() if one.kind is UserActionKind.REFUSE}
 
 
 def _record(

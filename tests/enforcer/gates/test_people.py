@@ -245,6 +245,13 @@ def test_an_approval_expires() -> None:
     assert closed(gates(ASKING, approvals=(old,)), *WORLD, of=FIRST, within=BOTH) == ("approval", reason)
 
 
+def test_a_plan_that_was_refused_does_not_ask_for_an_approval() -> None:
+    """The command would say that it does not wait."""
+    asked = gates(ASKING, refused={BOTH.id: "eve on host refused plan p"})
+    reason = "ovirt-enforcer is in approve mode: eve on host refused plan p"
+    assert closed(asked, *WORLD, of=FIRST, within=BOTH) == ("approval", reason)
+
+
 def test_an_approval_is_of_one_cluster() -> None:
     elsewhere = word(cluster="other")
     assert closed(gates(ASKING, approvals=(elsewhere,)), *WORLD, of=FIRST, within=BOTH)[1] == wants(BOTH)

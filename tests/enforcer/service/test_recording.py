@@ -74,7 +74,9 @@ class Bench:
     def of_clusters(self) -> set[str]:
         """The names of what is shown of clusters."""
         samples = (sample for family in self.metrics.registry.collect() for sample in family.samples)
-        return {one.name.removeprefix("ovirt_placement_enforcer_") for one in samples if "cluster" in one.labels}
+        return {
+            one.name.removeprefix("ovirt_placement_enforcer_") for one in samples if "cluster" in one.labels
+        }
 
     def audited(self, kind: str) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self._audit.read_text().splitlines()]

@@ -71,6 +71,8 @@ def test_what_is_refused_waits_no_more_and_is_not_offered_again_for_a_while(appr
     assert not approvals.offer("c1", "p1", FIRST, "two moves")
     assert not approvals.offer("c1", "p1", FIRST, "two moves", refusal_seconds=3600)
     assert approvals.waiting() == ()
+    assert approvals.refused(3600)["p1"].endswith("refused plan p1 in cluster c1: not tonight")
+    assert approvals.refused(0) == {}
     # Another plan is another question; and what is asked for again after a while is not.
     assert approvals.offer("c1", "p2", SECOND, "one move")
     assert not approvals.offer("c1", "p1", FIRST, "two moves")
@@ -82,6 +84,7 @@ def test_who_applies_a_refused_plan_has_the_last_word(approvals: ApprovalStore) 
     approvals.offer("c1", "p1", FIRST, "two moves")
     approvals.refuse("p1", set_by="eve", reason="")
     approvals.order("c1", "p1", FIRST, set_by="ann")
+    assert approvals.refused(3600) == {}
     assert approvals.offer("c1", "p1", FIRST, "two moves")
 
 
