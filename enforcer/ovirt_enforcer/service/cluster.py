@@ -51,8 +51,6 @@ class ClusterWork:
         #: When planning began, and until when it is to rest.
         self._asked_at = self._rested_at = 0.0
         self._misfits = 0
-        #: What a user had applied, and does not fit the cluster any more.
-        self._void: set[tuple[str, float]] = set()
         self._said = Said()
         #: Whether it was tried out if the first plan would lead to a loop.
         self._simulated = False
@@ -166,13 +164,13 @@ class ClusterWork:
     def _obey(self, reading: Reading) -> bool:
         """Take up a plan that a user had applied, unless the cluster has changed beneath it."""
         applied = applied_plan(self._parts, self._cluster)
-        if applied is None or (order := applied.order) is None or (order.plan, order.set_at) in self._void:
+        if applied is None or (order := applied.order) is None:
             return False
         plan, projection = applied.plan, reading.projection.snapshot
         ahead = tuple(plan.steps[place] for place in sorted(applied.ahead))
         why = misfit(projection, replace(plan, steps=ahead))
         if why is not None:
-            self._void.add((order.plan, order.set_at))
+            self._parts.stores.approvals.revoke(order)
             text = misfit_text(why, projection)
             report(
                 LogText.ORDER_VOID, cluster=self.retry_state.name, plan=plan.id, who=order.set_by, why=text

@@ -246,6 +246,12 @@ class ApprovalStore(StoreAccess):
             kind = UserActionKind.APPLY if undoes is None else UserActionKind.UNDO
             _record(rows, kind, cluster, plan, set_by, undoes or "")
 
+    def revoke(self, approval: Approval) -> None:
+        """Let an approval count no more, unless another has taken its place. It is the leader's."""
+        here = approvals.c.cluster == approval.cluster, approvals.c.set_at == approval.set_at
+        with self._leading() as rows:
+            rows.remove(approvals, *here)
+
     def approvals(self) -> tuple[Approval, ...]:
         """List what was approved of last in each cluster."""
         columns = (*approvals.columns, age(approvals.c.set_at))

@@ -41,6 +41,7 @@ from tests.builders import CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.actions import bench as violated_pair
 from tests.enforcer.actions.bench import ENFORCE
+from tests.enforcer.gates.judging import step
 from tests.enforcer.stand_ins import PlannersHere
 from tests.placement.store.conftest import Opening
 from tests.stored import listening, prepared
@@ -304,6 +305,23 @@ def test_what_was_applied_goes_on_after_a_restart_in_the_middle_of_a_step(
             played.run(daemon, played.now + 60.0)
         assert [(one.plan, one.state) for one in played.intents()] == [(found.id, IntentState.DONE)] * 2
     assert "is not carried out" not in caplog.text
+
+
+def test_what_was_applied_and_given_up_no_later_enforcer_takes_up(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The cluster may fit it again hours after it was said that it is not carried out."""
+    state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"))
+    back = Plan(cluster=CLUSTER, strategy="by hand", steps=(step(groups=""),))
+    with violated_pair.bench(tmp_path, state) as played:
+        order(played.config, [to_builtins(plan_record(back, state))], set_by="ann")
+        for there in ("h2", "h1"):
+            played.engine.vms.migrate("a", host_id=there)
+            played.pass_time(60.0)
+            with played.enforcing() as daemon:
+                played.cycle(daemon, 3)
+        assert played.intents() == []
+    assert caplog.text.count("is not carried out") == 1
 
 
 STATE = snapshot(host("h1"), host("h2"), vm("v1", "h1"), vm("v2", "h2"))
