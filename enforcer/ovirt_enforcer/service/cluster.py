@@ -14,6 +14,7 @@ from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.plan_progress import AskedPlan, LastPlan, UnderWay, applied_plan, last_plan
 from ovirt_enforcer.service.reading import Parts, Reading
+from ovirt_enforcer.service.recording import violated_groups
 from ovirt_placement.answers.plans import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
@@ -47,7 +48,8 @@ class ClusterWork:
         #: What the plan is made of that is being made, or that was made and not looked at yet.
         self._asked: AskedPlan | None = None
         self._made: Plan | None = None
-        self._wanted = True
+        #: Whether another plan is needed now; or once planning has rested, since something happened.
+        self._wanted, self._changed = True, False
         #: When planning began, and until when it is to rest.
         self._asked_at = self._rested_at = 0.0
         self._misfits = 0
@@ -67,9 +69,9 @@ class ClusterWork:
     def wake(self, at: float) -> None:
         """Something happened that can violate or repair a rule: look again then, and plan again.
 
-        Planning takes no more than a third of the time, however much happens.
+        Planning takes no more than a third of the time, however much happens: in the rest steps are taken.
         """
-        self._wanted = True
+        self._changed = True
         self._hurry(max(at, self._rested_at))
 
     def leave(self) -> None:
@@ -109,12 +111,15 @@ class ClusterWork:
         if self._under_way is not None:
             self._check(reading, self._under_way)
         begun = self._under_way is not None and self._under_way.begun
-        if self._wanted or not (new or begun or self.planning):
+        again = self._wanted or (self._changed and self._parts.clock() >= self._rested_at)
+        if again or not (new or begun or self.planning):
             self._ask_for_plan(reading)
             self._accept(reading)
         # While another plan is made, nothing is done that it does not know of.
         if self._under_way is not None and not self.planning:
             self._begin_steps(reading, self._under_way)
+        if self._changed and not self.planning:
+            self._hurry(self._rested_at)
         self._hurry(self._parts.clock() + reading.seconds_left(self._cluster))
 
     def _record_ended(self, intents: Iterable[Intent]) -> None:
@@ -145,7 +150,7 @@ class ClusterWork:
     def _ask_for_plan(self, reading: Reading) -> None:
         if self._planning is not None:
             return
-        self._wanted = False
+        self._wanted = self._changed = False
         if self._obey(reading):
             return
         plan = None if self._under_way is None else self._under_way.plan
@@ -188,7 +193,8 @@ class ClusterWork:
             return False
         self._made, self._asked = None, None
         self.last_plan = last_plan(reading, plan, asked)
-        self._under_way = UnderWay(plan) if plan.steps else None
+        violated = violated_groups(asked.snapshot, self._cluster)
+        self._under_way = UnderWay(plan, violated) if plan.steps else None
         if not plan.steps:
             if reading.moves_in(self._cluster):
                 return True  # all will be well once what moves has arrived: it is said then

@@ -23,15 +23,20 @@ from ovirt_placement.store.orders import Approval
 
 
 def fitting_steps(
-    plan: Plan, ahead: Set[int], given_up: Collection[int], projection: Snapshot, frozen: Set[str]
+    plan: Plan,
+    ahead: Set[int],
+    given_up: Collection[int],
+    projection: Snapshot,
+    frozen: Set[str],
+    settled: Set[str] = frozenset(),
 ) -> frozenset[int]:
     """Those of the steps `ahead`, by their places, that start where VMs are and repair what they say.
 
     Without one that does not, those fit neither that wait for it, that only make room for it, or that repair
     a group together with it. If what is left would violate a satisfied rule, and that the whole plan was not
-    to break, nothing fits.
+    to break, nothing fits. `settled` are groups that others have repaired.
     """
-    kept = frozenset(ahead)
+    kept = frozenset(at for at in ahead if not (groups := plan.steps[at].groups) or not settled >= {*groups})
     # A step may repair what a later one violates again, for a rule that counts more.
     remains_violated = {group for rule in plan.remaining for group in rule.groups}
     while True:
@@ -85,6 +90,8 @@ class UnderWay:
     """A plan that is being carried out. After a restart another one is made in its place."""
 
     plan: Plan
+    #: Groups that were violated when it was made.
+    violated: frozenset[str] = frozenset()
     #: Steps by their places in the plan, from 0.
     done: set[int] = field(default_factory=set)
     #: The word of a user who had it applied.
@@ -165,8 +172,10 @@ class UnderWay:
 
     def leave_out(self, projection: Snapshot, frozen: Set[str]) -> frozenset[int]:
         """Give up, and return, the steps ahead that do not fit the cluster, and what hangs on them."""
-        ahead = frozenset(self.ahead)
-        left_out = ahead - fitting_steps(self.plan, ahead, self.given_up, projection, frozen)
+        plan, ahead = self.plan, frozenset(self.ahead)
+        begun = {group for at, step in enumerate(plan.steps) if at not in ahead for group in step.groups}
+        settled = self.violated - begun - violated_groups(projection, plan.cluster)
+        left_out = ahead - fitting_steps(plan, ahead, self.given_up, projection, frozen, settled)
         self.given_up |= left_out
         return left_out
 
@@ -204,7 +213,7 @@ def _as_far_as_done(record: PlanRecord, order: Approval) -> UnderWay | None:
     done = {one.step - 1 for one in since if one.step and one.step - 1 not in running}
     if any(one.state is IntentState.FAILED for one in since) or len(done) >= len(plan.steps):
         return None
-    return UnderWay(plan, done, order, running)
+    return UnderWay(plan, done=done, order=order, running=running)
 
 
 class AskedPlan(NamedTuple):

@@ -268,6 +268,25 @@ def test_a_plan_that_counted_on_a_migration_which_failed_does_not_report_every_r
     assert "every rule is satisfied" not in caplog.text
 
 
+def test_a_plan_is_carried_out_though_something_happens_whenever_one_is_made(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a large cluster VMs start and stop all the time, and a plan takes half a minute."""
+    late: list[Late] = []
+
+    def start(_: PlannersHere, state: Snapshot, question: PlanQuestion) -> Late:
+        late.append(Late(plan_of(state, question), held=True))
+        return late[-1]
+
+    monkeypatch.setattr(PlannersHere, "start", start)
+    for _ in range(3):
+        bench.cycles()
+        bench.daemon.wake_all()
+        for one in late:
+            one.held = False
+    assert bench.migrated() == {"one", "two"}
+
+
 class FailingWatcher:
     """A watcher that fails at each reading."""
 

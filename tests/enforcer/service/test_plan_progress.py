@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_enforcer.service.plan_progress import UnderWay, fitting_steps
+from ovirt_enforcer.service.recording import violated_groups
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import Plan, Step
@@ -77,11 +78,13 @@ def test_what_is_left_starts_where_vms_are_waits_for_nothing_lost_and_repairs_wh
 
 @settings(max_examples=examples(60), deadline=None)
 @given(SEEDS)
-def test_all_of_a_plan_fits_the_cluster_that_it_was_made_for(seed: int) -> None:
+def test_all_that_is_ahead_of_a_plan_fits_the_cluster_that_it_was_made_for(seed: int) -> None:
     state = drawn(seed, hosts=4, vms=8, groups=5)
-    plan = plan_for(state)
-    places = frozenset(range(len(plan.steps)))
-    assert fitting_steps(plan, places, (), state, frozenset()) == places
+    plan, violated = plan_for(state), violated_groups(state, CLUSTER)
+    for number, step in enumerate(plan.steps):
+        assert UnderWay(plan, violated, done={*range(number)}).leave_out(state, set()) == frozenset()
+        for name in step.vms:
+            state = moved(state, name, step.target)
 
 
 STATE = snapshot(
@@ -167,6 +170,11 @@ def test_with_what_no_longer_fits_all_is_left_out_that_was_for_it(
 ) -> None:
     assert under_way.leave_out(at(**place), held) == {0, 1, 2}
     assert under_way.over
+
+
+def test_what_others_have_repaired_meanwhile_is_left_out_with_what_makes_room_for_it() -> None:
+    by_others = replace(STATE, affinity_groups=(group("all", TOGETHER, "a"),))
+    assert UnderWay(PLAN, frozenset({"all"})).leave_out(by_others, set()) == {0, 1, 2}
 
 
 def test_what_has_to_do_with_something_else_goes_on() -> None:

@@ -319,7 +319,7 @@ def test_one_that_leads_no_more_shows_no_cluster_and_reports_again_what_it_finds
     bench.recorder.forget()
     assert bench.of_clusters().isdisjoint(shown)
     assert bench.value("pending_intents") == 0
-    bench.recorder.record_violations(state("h2"), CLUSTER)  # as before, though others may have repaired it meanwhile
+    bench.recorder.record_violations(state("h2"), CLUSTER)  # others may have repaired it meanwhile
     assert bench.reported.kinds == [NoticeKind.RULE_VIOLATED] * 2
     bench.recorder.forget()
     bench.recorder.record_violations(state("h1"), CLUSTER)
