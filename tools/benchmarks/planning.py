@@ -120,7 +120,7 @@ def _restored(snapshot: Snapshot) -> dict[str, object]:
     clusters = (replace(one, ha_reservation=True, ha_failures=1) for one in snapshot.clusters)
     state = _hardly_unsafe(replace(snapshot, clusters=tuple(clusters)))
     cluster, options = state.clusters[0].id, PlanOptions(repair=frozenset(), reserve=True)
-    lost = len(failing(state, cluster, ()).sets)
+    lost = len(failing(state, cluster, ()).losses)
     plan, seconds = _timed(lambda: make_plan(state, cluster, options=options))
     left = 0 if plan.reservation is None else len(plan.reservation.lost)
     return {"hosts that must not fail": lost, "migrations": plan.migrations, "left": left, "s": seconds}
@@ -132,7 +132,7 @@ def _hardly_unsafe(snapshot: Snapshot) -> Snapshot:
     for _ in range(HALVINGS):
         share = (least + most) / 2
         tried = _scaled(snapshot, share)
-        lost = len(failing(tried, snapshot.clusters[0].id, ()).sets)
+        lost = len(failing(tried, snapshot.clusters[0].id, ()).losses)
         least, most = (share, most) if lost else (least, share)
         if 0 < lost <= MOST_LOST * len(snapshot.hosts):
             return tried

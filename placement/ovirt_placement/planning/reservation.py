@@ -131,12 +131,21 @@ class Failing:
 
     def no_worse_than(self, other: Failing) -> bool:
         """Whether nothing is lost that was not, and nothing is known less well."""
-        return self.sets <= other.sets and self.unplaced <= other.unplaced and not self.unknown
+        return self.adds_none_to(other) and self.unplaced <= other.unplaced and not self.unknown
 
-    @cached_property
-    def sets(self) -> frozenset[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """The hosts, with their domains, that are lost together."""
-        return frozenset((loss.hosts, loss.domains) for loss in self.losses)
+    def adds_none_to(self, other: Failing) -> bool:
+        """Whether each failure that is lost is lost there, by itself or by a part of it.
+
+        A domain goes by its name: it has fewer hosts while some are out.
+        """
+        sets = {loss.hosts for loss in other.losses}
+        domains = {one for loss in other.losses for one in loss.domains}
+        return all(
+            domains.issuperset(loss.domains)
+            if loss.domains
+            else loss.hosts in sets or any(set(part).issubset(loss.hosts) for part in sets)
+            for loss in self.losses
+        )
 
 
 def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Failing:
@@ -235,7 +244,7 @@ class Search:
             lost = self._judge(new) if self._keeps_rules() else None
             put_at(self._placement, state)
             # On the way, too, no more failures are lost than at the start.
-            if lost is None or lost.unknown or len(lost.sets) > len(self._judged[Places()].sets):
+            if lost is None or lost.unknown or len(lost.losses) > len(self._judged[Places()].losses):
                 continue
             search.add(state, move, new, (migrations,), self._rank(new, migrations))
             yield new

@@ -269,7 +269,9 @@ class Draining:
             if host := expected_by_engine(needed_mb, placement.free_mb, *choices):
                 by_engine.append((vm, host))
                 staying.remove(vm)
-        if found.left or staying or not site.survives(placement.moved, hosts, self._done):
+        if found.left or staying:
             return None
         placement.put(dict(by_engine))
+        if not site.survives(placement.moved, hosts, self._done):
+            return None
         return Wave(hosts, found.moves, tuple(by_engine), found.again)

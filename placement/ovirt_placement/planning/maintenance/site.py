@@ -185,7 +185,7 @@ class Reserve:
         if self.start is None:
             return None
         found = failing(state, self._cluster, self._domains)
-        if found.sets <= self.start.sets and found.unplaced <= self.start.unplaced:
+        if found.adds_none_to(self.start) and found.unplaced <= self.start.unplaced:
             return found if found.unknown and not self.start.unknown else None
         return found
 

@@ -12,6 +12,7 @@ from ovirt_placement.planning.maintenance.site import MaintenanceOptions, leavin
 from ovirt_placement.planning.plan import Deadline, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.steps import apply
+from ovirt_placement.rules.failover.outcomes import Domain
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
 
 
@@ -161,6 +162,22 @@ def test_a_failure_that_is_survived_is_not_lost_in_place_of_another() -> None:
     assert [(one.kind, one.hosts, one.unplaced) for one in blocked.obstacles] == [
         (ObstacleKind.OUT, ("a",), ("v",))
     ]
+
+
+def test_the_hosted_engine_takes_room_that_a_failure_needs() -> None:
+    """Where it is expected while its host is out."""
+    hosts = host("a", free_mb=8192), host("b", free_mb=4096), host("c", free_mb=0)
+    vms = vm("engine", "a", hosted_engine=True), vm("v", "c", needs_mb=4096, ha=True)
+    for reserves in (False, True):
+        plan = plan_maintenance(snapshot(cluster(ha_reservation=reserves), *hosts, *vms), ["a"])
+        assert [one.host for one in plan.blocked] == ["a"] * reserves
+
+
+def test_a_domain_that_is_lost_already_lets_its_hosts_be_taken_out() -> None:
+    hosts = (host(name, free_mb=0) for name in ("a", "b", "c"))
+    state = snapshot(cluster(ha_reservation=True), *hosts, vm("v", "b", ha=True))
+    options = MaintenanceOptions(domains=(Domain("rack", ("a", "b")),))
+    assert plan_maintenance(state, ["a"], options).hosts == ("a",)
 
 
 def test_a_reservation_that_would_be_lost_is_a_reason() -> None:
