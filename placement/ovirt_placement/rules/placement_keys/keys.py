@@ -189,6 +189,10 @@ _ON_RESOURCE: _Checks = (
 )
 
 
+#: As the unit's parameter has it; each takes time and memory, and who may call the proxy may name any number.
+MOST_STEPS = 100
+
+
 class KeySettings(Record, frozen=True, kw_only=True):
     """How placements are decided; a `ValueError` says which of these numbers cannot be.
 
@@ -212,8 +216,8 @@ class KeySettings(Record, frozen=True, kw_only=True):
     load_average: bool = False
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"steps: {self.steps} is less than 1")
+        if not 1 <= self.steps <= MOST_STEPS:
+            raise ValueError(f"steps: {self.steps} is not from 1 to {MOST_STEPS}")
         if self.initial < self.final:
             raise ValueError(f"initial: {float(self.initial):g} is below final, {float(self.final):g}")
         if self.overhead_mb < 0:

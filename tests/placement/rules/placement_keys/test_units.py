@@ -167,7 +167,8 @@ def test_round_is_the_first_whose_threshold_is_exceeded(chosen: KeySettings, dat
 @pytest.mark.parametrize(
     ("wrong", "what"),
     [
-        ({"steps": 0}, "steps: 0 is less than 1"),
+        ({"steps": 0}, "steps: 0 is not from 1 to 100"),
+        ({"steps": 10**20}, f"steps: {10**20} is not from 1 to 100"),
         ({"initial": Fraction(-11)}, "initial: -11 is below final, -10"),
         ({"memory_ratio": Fraction(0)}, "memory_ratio: 0 is not greater than 0"),
         ({"cpu_ratio": Fraction(-1)}, "cpu_ratio: -1 is not greater than 0"),
