@@ -126,9 +126,8 @@ class Reserve:
         return None
 
     def room_mb(self, host: str) -> int:
-        """What the evacuations that were found leave free on a host, in MiB; below 0 if nothing is known."""
-        found = self.snapshot.host_by_id.get(host)
-        return -1 if found is None else found.free_mb - self._by_host[host].memory_mb
+        """What the evacuations that were found leave free on a host of the cluster, in MiB."""
+        return self.snapshot.host_by_id[host].free_mb - self._by_host[host].memory_mb
 
     @property
     def _survivals(self) -> Iterator[Survival]:
@@ -331,9 +330,9 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
     reserve = reserve_of(now, cluster.id, cluster.ha_failures, domains_of(now, request.parameters))
     alone = starting[0] if len(vms) == len(starting) == 1 else None
     budget = Budget(_STEPS)
-    for host in sorted(request.candidate_hosts, key=reserve.room_mb, reverse=True):
-        if host not in now.host_by_id:
-            continue
+    # The engine may know one already that has come to the cluster since.
+    here = {host.id for host in now.hosts_of_cluster.get(cluster.id, ())}
+    for host in sorted(filter(here.__contains__, request.candidate_hosts), key=reserve.room_mb, reverse=True):
         try:
             if alone is not None and reserve.bears(alone, host, budget):
                 continue

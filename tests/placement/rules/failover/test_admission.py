@@ -60,6 +60,17 @@ def test_a_start_that_takes_the_last_room_is_refused_and_says_who_needs_it() -> 
     assert found["h2"].reasons == (Reason(RESERVE_NEEDED, vm="db", status="h1"),)
 
 
+def test_of_hosts_that_are_not_known_to_be_of_the_cluster_nothing_is_said() -> None:
+    state = tight(vm("new", needs_mb=4000))
+    full = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=3000)))
+    full = snapshot(*full.clusters, cluster("other"), *full.hosts, host("moved", cluster="other"), *full.vms)
+    assert accepted(full, "new", "h1 h2 moved unknown") == "h1 moved unknown"
+    ranks = {
+        one.host: one.rank for one in rank_hosts(full, Request(("new",), ("h2", "moved"), as_engine=True))
+    }
+    assert ranks["moved"] < ranks["h2"]
+
+
 def test_a_highly_available_vm_must_find_another_host_itself() -> None:
     state = tight(vm("new", ha=True, needs_mb=4000))
     full = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=100)))
