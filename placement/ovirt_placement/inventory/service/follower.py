@@ -161,8 +161,10 @@ class Follower:
         elif began > self._failing_since + _LONGEST_SILENCE_SECONDS:
             self._feed = None
         self._want(began)
-        for event in self._news(began):
+        news = self._news(began)
+        for event in news:
             self._note_event(event, began)
+        self._note_hosts([event for event in news if event.vm is None and event.host is not None], began)
         while self._handed_in:
             self._absorb(self._handed_in.popleft(), self._clock())
         self._seek()
@@ -242,17 +244,24 @@ class Follower:
             self._ask_for(*reported, now)
         detail, names = vms_named(event)
         names = names if detail & demands.details else ()
-        host = event.host if event.vm is None else None
-        for vm in self._view.vms.values() if names or host is not None else ():
-            # The engine cancels migrations to a host that is deactivated, and logs nothing of that.
-            comes = host is not None and vm.status == "migrating" and vm.migrating_to in (host, None)
-            if comes or vm.name in names or (vm.host == host and code in WITH_ITS_VMS):
+        for vm in self._view.vms.values() if names else ():
+            if vm.name in names:
                 self._rereads.ask(Subject(SubjectKind.VM, vm.id), now)
         if code in MEMBERSHIPS_CHANGED:
             self._ask_for_groups({event.cluster}, now)
         if event.vm is not None:
             after = _places(self._view.vms.get(event.vm))
             self._rereads.ask_for_hosts({event.host} | before | after, now)
+
+    def _note_hosts(self, events: Sequence[EngineEvent], now: float) -> None:
+        """Read the VMs again that change with hosts of which these events speak."""
+        hosts = {event.host for event in events}
+        lost = {event.host for event in events if event.code in WITH_ITS_VMS}
+        for vm in self._view.vms.values() if hosts else ():
+            # The engine cancels migrations to a host that is deactivated, and logs nothing of that.
+            comes = vm.status == "migrating" and (vm.migrating_to is None or vm.migrating_to in hosts)
+            if comes or vm.host in lost:
+                self._rereads.ask(Subject(SubjectKind.VM, vm.id), now)
 
     def _ask_for(self, subject: Subject, effect: Effect | None, now: float) -> None:
         if subject == Subject(SubjectKind.CLUSTER):
