@@ -10,7 +10,8 @@ from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
 from ovirt_placement_web.site import environment, error_text, page_words, timed
 from ovirt_placement_web.views.needs import Standing, refusals
-from tests.builders import APART, cluster, group, host, snapshot, vm
+from ovirt_placement_web.views.needs import _hosts as hosts
+from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 
 ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())
 NUMBERS = SimpleNamespace(
@@ -115,6 +116,17 @@ def test_names_keep_their_letters() -> None:
     assert page_words("  - v3 stays where it is: its status is paused") == (
         "v3 stays where it is: its status is paused"
     )
+
+
+def test_a_host_that_rests_is_named_where_vms_of_it_are_not_known_to_run() -> None:
+    """Highly available ones: else its administrator knows."""
+    reboots, rests = host("h1", status="reboot"), host("h2", status="maintenance")
+    state = snapshot(cluster(), reboots, rests, vm("a", "h1", ha=True, status="unknown"), vm("b", "h1"))
+    asked: Any = SimpleNamespace(snapshot=state)
+    ((_, tone, kind, about),) = hosts(asked, cluster_status(state, CLUSTER))
+    assert (tone, kind, about[:2]) == ("danger", "host", (reboots, 2))
+    assert [one.vm.name for one in about[2]] == ["a"]
+    assert SAY.fails(reboots) == "is rebooting"
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from ovirt_placement.answers.status.clusters import ClusterStatus
 from ovirt_placement.answers.status.ha_check import LostSet
 from ovirt_placement.model import Cluster
 from ovirt_placement.model.names import Named
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRun
 from ovirt_placement.store.orders import Pause
 from ovirt_placement.store.user_actions import UserAction, UserActionKind
@@ -119,12 +120,13 @@ def needs(asked: Asked, known: Standing) -> list[Need]:
 
 
 def _hosts(asked: Asked, numbers: ClusterStatus) -> Iterator[tuple[bool, str, str, Any]]:
-    """Hosts that do not answer, each with what becomes of its VMs."""
+    """Hosts that do not answer, or rest though VMs should run there, each with what becomes of its VMs."""
+    lost = grouped((one.host.id, one) for one in numbers.lost if one.host is not None)
     of_cluster = asked.snapshot.hosts_of_cluster.get(numbers.cluster.id, ())
-    failed = [host for host in of_cluster if not host.up and host.status not in RESTS]
+    failed = [host for host in of_cluster if not host.up and (host.status not in RESTS or host.id in lost)]
     for host in failed[:_MOST_NAMED]:
-        lost = [one for one in numbers.lost if one.host is not None and one.host.id == host.id]
-        yield True, "danger", "host", (host, len(asked.snapshot.vms_of_host.get(host.id, ())), lost)
+        vms = len(asked.snapshot.vms_of_host.get(host.id, ()))
+        yield True, "danger", "host", (host, vms, lost.get(host.id, ()))
     if len(failed) > _MOST_NAMED:
         yield True, "danger", "more_hosts", len(failed) - _MOST_NAMED
 
