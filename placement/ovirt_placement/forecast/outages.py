@@ -122,16 +122,14 @@ class UnplacedVm:
 
 
 def why_unplaced(snapshot: Snapshot, loss: Loss) -> Iterator[UnplacedVm]:
-    """Let the hosts fail and all other highly available VMs start in their order, and ask about those left.
+    """Let the hosts fail and the other highly available VMs start where they can, and ask about those left.
 
     Where the order alone is to blame, each is asked about when it is its turn.
     """
     state = failing = World(snapshot).failed(frozenset(loss.hosts)).snapshot
     restarts = restart_order(snapshot)
     if not loss.otherwise:
-        former = _former(snapshot, loss.hosts)
-        starting = restarts.ordered(largest_first(snapshot, former.keys() - loss.unplaced))
-        _, state = start_in_turn(failing, {vm: former[vm] for vm in starting})
+        state = World(failing).running(loss.homes).snapshot
     for name in loss.unplaced:
         if loss.otherwise:
             state = _at_its_turn(failing, loss, restarts, name)

@@ -35,7 +35,7 @@ from ovirt_placement.planning.steps import (
     refusal,
 )
 from ovirt_placement.rules.elements.placement import World
-from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, by_engine
+from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, by_engine, name_lost
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, whole_domains
 
@@ -113,6 +113,7 @@ def _compared(now: _Unplaced, then: _Unplaced) -> Harm | None:
 class Failing:
     """All failures that a cluster is to survive, judged in one state."""
 
+    measure: Starts
     proven: tuple[Proven, ...]
 
     @cached_property
@@ -155,7 +156,7 @@ def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Fail
     proven = [judge_failures(snapshot, measure, failures, DEFAULT_BUDGET)]
     if units := whole_domains(domains, measure.hosts):
         proven.append(judge_failures(snapshot, measure, 1, DEFAULT_BUDGET, units=units))
-    return Failing(tuple(proven))
+    return Failing(measure, tuple(proven))
 
 
 # -- The fewest migrations that restore a reservation, after those that repair rules.
@@ -404,6 +405,7 @@ def _extended(plan: Plan, found: Found, certified: Certified, asked: Asked, *, p
 
 def _reservation(end: Failing, *, proven: bool) -> Reservation:
     lost = tuple(
-        LostReservation(hosts=one.hosts, domains=one.domains, vms=one.unplaced) for one in end.losses
+        LostReservation(hosts=one.hosts, domains=one.domains, vms=one.unplaced)
+        for one in name_lost(end.measure, end.losses)
     )
     return Reservation(lost=lost, known=not end.unknown, proven=proven)

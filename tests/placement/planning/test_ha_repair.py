@@ -19,6 +19,7 @@ from ovirt_placement.planning import reservation
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.rules.failover.check import Starts
 from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven
 from tests.builders import (
     APART,
@@ -298,7 +299,8 @@ def test_a_state_on_the_way_is_no_worse_by_failures_by_vms_and_by_what_is_known(
     def judged(lost: dict[tuple[str, ...], int], unjudged: int) -> reservation.Failing:
         losses = tuple(Loss(hosts, tuple("abc"[:count])) for hosts, count in lost.items())
         return reservation.Failing(
-            (Proven(safe=None, losses=losses, unknown=(), survived=0, unjudged=unjudged, survivals=()),)
+            Starts(IN_NEED, CLUSTER),
+            (Proven(safe=None, losses=losses, unknown=(), survived=0, unjudged=unjudged, survivals=()),),
         )
 
     no_worse = {*after} <= {*before} and sum(after.values()) <= sum(before.values()) and not doubt

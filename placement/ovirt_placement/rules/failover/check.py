@@ -9,7 +9,7 @@ refuse one, what they leave open is asked, then every order of starts is tried. 
 starts that all filters let through, and "lost" is proven.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
@@ -58,6 +58,8 @@ from ovirt_placement.rules.failover.outcomes import (
 from ovirt_placement.rules.failover.restart_check import RestartCheck, restart_order
 
 _NOTHING_TAKEN: Mapping[str, Block] = MappingProxyType({})
+#: `max` or `min`.
+_Pick = Callable[..., str]
 
 
 class Starts(Measure):
@@ -135,12 +137,22 @@ class Starts(Measure):
         return self._try_all(failed, tuple(left), budget)
 
     def start_in_turn(self, failed: tuple[str, ...]) -> dict[str, str]:
-        """Homes of the VMs that find one when each in its turn takes the host with the most free memory."""
+        """Homes of the VMs that find one when each starts in its turn, by the better of two ways.
+
+        The large ones first, each where most memory is free; or the small ones, where the least is.
+        """
+        vms = sorted(self.vms_on(failed))
+        sizes = {vm: required_mb(self._snapshot.vm_by_id[vm]) for vm in vms}
+        large_first = self._started(failed, sorted(vms, key=lambda vm: -sizes[vm]), max)
+        small_first = self._started(failed, sorted(vms, key=sizes.__getitem__), min)
+        return max(large_first, small_first, key=len)
+
+    def _started(self, failed: tuple[str, ...], vms: Sequence[str], pick: _Pick) -> dict[str, str]:
         state, homes = self.restart_check.failure_state(frozenset(failed)), dict[str, str]()
-        for vm in self._order.ordered(self.vms_on(failed)):
-            left = [host for host in self._homes if host not in failed]
+        left = [host for host in self._homes if host not in failed]
+        for vm in self._order.ordered(vms):
             if accepted := self.restart_check.accepted(state, (vm,), left):
-                homes[vm] = max(accepted, key=lambda host: (state.host_by_id[host].free_mb, host))
+                homes[vm] = pick(accepted, key=lambda host: (state.host_by_id[host].free_mb, host))
                 state = World(state).starting(vm, homes[vm]).snapshot
         return homes
 
@@ -265,13 +277,13 @@ def check(
     if failures is None:
         failures = snapshot.cluster_by_id[cluster_id].ha_failures if domains is None else 1
     question = CheckQuestion(snapshot, cluster_id, False, steps)
-    measure = question.measure()
+    measure = Starts(snapshot, cluster_id, everywhere=True)
     by_starts = _judge(question, measure, failures, domains, spread)
     lost = judge_lost(snapshot, cluster_id, steps)
     why = doubt(snapshot, cluster_id)
     safe = False if lost else None if why else by_starts.safe
     return HaCheck(
-        **asdict(by_starts) | {"safe": safe},
+        **asdict(by_starts) | {"safe": safe, "losses": tuple(name_lost(measure, by_starts.losses))},
         doubt=why,
         cluster=cluster_id,
         failures=failures,
@@ -279,6 +291,27 @@ def check(
         lost=lost,
         outside=tuple(find_outside(snapshot, cluster_id)),
     )
+
+
+#: How much it may cost to name who is lost, as steps, and how many more it costs to ask about a VM.
+_NAMING_STEPS = 100_000
+_ASKING_STEPS = 100
+
+
+def name_lost(measure: Starts, losses: Iterable[Loss]) -> Iterator[Loss]:
+    """The losses with all VMs that find no host once others have started: a proof ends where one is known.
+
+    Of very many, or in very large clusters, those that are left stay as the proofs name them.
+    """
+    left = _NAMING_STEPS
+    for loss in losses:
+        vms = measure.vms_on(loss.hosts)
+        left -= 2 * len(vms) * (_ASKING_STEPS + len(measure.hosts))
+        if left >= 0 and not loss.otherwise:
+            homes = measure.start_in_turn(loss.hosts)
+            yield replace(loss, unplaced=tuple(vm for vm in vms if vm not in homes), homes=homes)
+        else:
+            yield loss
 
 
 def judge_lost(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET) -> tuple[Lost, ...]:

@@ -137,6 +137,13 @@ def test_the_engine_itself_judges_otherwise(
     assert (of(*parts).safe, by_engine(snapshot(*parts), CLUSTER, 1).safe) == (safe, softer)
 
 
+def test_a_loss_names_all_that_find_no_host_whatever_proves_it() -> None:
+    """That `a` is too large proves it; `b` has more CPUs than there are."""
+    parts = host("h1"), host("h2", free_mb=5000, cores=4), ha("a", "h1", 8192), ha("b", "h1", vcpus=8)
+    (loss,) = of(*parts, ha("c", "h1", 1000)).losses
+    assert (loss.unplaced, loss.homes) == (("a", "b"), {"c": "h2"})
+
+
 def test_placement_keys_refuse_the_only_other_host_where_the_policy_asks_them() -> None:
     wants = (key("SSD", 1, -100, resource="a"), node_key("h2", "SSD", 1))
     assert of(KEYED, *TWO, A, keys=wants).safe is False
