@@ -221,7 +221,7 @@ class GroupOrder(NamedTuple):
 def in_order(
     snapshot: Snapshot, removed: Iterable[AffinityGroup], meant: Sequence[AffinityGroup]
 ) -> GroupOrder:
-    """In an order that the engine accepts, after others are removed; new ones have their names for ids."""
+    """In an order that the engine accepts, after others are removed; new ones have ids of their own."""
     state = snapshot
     for group in removed:
         state = without_group(state, group.id)

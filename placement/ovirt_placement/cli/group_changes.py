@@ -320,7 +320,8 @@ def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) 
     vms_rule = rule_of(entry.vms_rule, enforcing=entry.vms_enforcing)
     hosts_rule = rule_of(entry.hosts_rule, enforcing=entry.hosts_enforcing)
     after = AffinityGroup(
-        id=entry.name if before is None else before.id,
+        # A new one has none yet; that of another group may be its name.
+        id=f"new {entry.name}" if before is None else before.id,
         name=entry.name,
         cluster=cluster,
         priority=entry.priority,

@@ -96,6 +96,7 @@ def test_what_the_engine_would_refuse_is_refused_before_anything_is_sent(
     for text, because in (
         ("- {name: new, cluster: blue}\n- {name: b, cluster: blue, vms: [far]}", "belongs to cluster red"),
         ("- {name: new, cluster: blue, vms: [web9]}", 'no VM "web9"'),
+        ("- {name: g1, cluster: red}\n" + HARD.format("b", "negative", "web1, web2"), "in any order"),
         ("- {name: new, cluster: blue, vmz: [web1]}", 'did you mean "vms"'),
         ("- {name: new, cluster: blue}\n- {name: new, cluster: blue}", "is the name of groups[0] already"),
     ):
