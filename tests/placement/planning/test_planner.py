@@ -223,6 +223,15 @@ def test_a_soft_rule_is_not_said_to_be_beyond_repair_where_another_counts_no_les
     assert why(plan) == "a and b must also run together, which counts no less (affinity group g)"
 
 
+def test_a_rule_that_remains_violated_itself_is_no_reason_for_another_to_be_so() -> None:
+    """That b has to leave h1, and cannot, does not keep a there: a and c have no room to change places."""
+    full = host("h1", free_mb=0), host("h2", free_mb=0), vm("a", "h1"), vm("c", "h2")
+    rules = group("off", vms="b", hosts_rule=APART, hosts="h1"), RIVALS, group("n", APART, "a c")
+    plan = planned(*full, vm("b", "h1", migratable=False), *rules)
+    reasons = {one.groups: [obstacle.kind for obstacle in one.obstacles] for one in plan.remaining}
+    assert reasons["g",][:2] == [ObstacleKind.NO_SEQUENCE, ObstacleKind.STAYS]
+
+
 def test_a_vm_that_is_frozen_stays_and_the_reason_is_reported() -> None:
     plan = planned(*TWO, vm("a", "h1"), vm("b", "h1", migratable=False), RIVALS, frozen={"a": "it rests"})
     assert plan.steps == ()
@@ -281,7 +290,7 @@ def test_the_ha_reservation_is_named_where_rules_contradict_each_other_as_well()
     both = group("g", APART, "a b", hosts_rule=TOGETHER, hosts="h2")
     plan = planned(cluster(ha_reservation=True), *TWO, *vms, both)
     assert plan.steps == ()
-    assert all("were left out" in obstacle_text(one.obstacles[1], snapshot()) for one in plan.remaining)
+    assert all(one.obstacles[0].kind is ObstacleKind.RESERVATION for one in plan.remaining)
 
 
 def test_ha_reservation_is_not_made_worse() -> None:

@@ -56,8 +56,8 @@ def elements(problem: Problem, goal: Goal, vms: tuple[str, ...]) -> Iterator[Ele
 
 
 def _outranks(other: Goal, goal: Goal) -> bool:
-    """Whether no goal is repaired at the expense of another: it is hard, or satisfied and counts no less."""
-    return other.hard or (other.satisfied and other.level <= goal.level)
+    """Whether no goal is repaired at the expense of another: that is satisfied, and counts no less."""
+    return other.satisfied and other.level <= goal.level
 
 
 def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:
