@@ -133,6 +133,10 @@ class Following:
             chosen = intent.target if seen is None or seen.host is None else seen.host
             return self._record_end(intent, lambda known: self.store.finish(known, chosen))
         if watch.ended:
+            # It may have arrived between two looks, and been stopped or moved on since.
+            arrived = yield partial(_event_text, self.connection, intent, events.DONE)
+            if arrived is not None:
+                return self._record_end(intent, self.store.finish)
             said = yield partial(_event_text, self.connection, intent, events.FAILED)
             return self._record_end(intent, self.store.fail, said or _ENDS[watch.progress])
         if now - watch.accepted_at > self.settings.migration_timeout_seconds and not noted.late:

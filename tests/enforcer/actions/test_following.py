@@ -143,6 +143,26 @@ def test_a_vm_on_its_target_has_arrived_whatever_was_shown_before(shown: list[st
     assert ended.state is IntentState.DONE
 
 
+@pytest.mark.parametrize("back", [False, True], ids=["stopped", "moved back"])
+def test_what_arrived_between_two_looks_is_done_whatever_others_do_with_the_vm_then(
+    bench: Bench, back: bool
+) -> None:
+    with bench.connected() as connection:
+        executor = bench.executor(connection)
+        executor.begin(bench.task(100.0))
+        bench.pass_time(30.0)
+        bench.engine.affinity_groups.remove("pair")
+        if back:
+            bench.engine.vms.migrate("a", host_id="h1")
+        else:
+            bench.engine.vms.stop("a")
+        for _ in range(2):
+            bench.pass_time(30.0)
+            executor.follow(bench.store.open_intents())
+            assert len([*executor.answers()]) <= 1
+    assert [one.state for one in bench.intents()] == [IntentState.DONE]
+
+
 @pytest.mark.parametrize(("seconds", "ends"), [(TIMEOUT - 1, False), (TIMEOUT, True)])
 def test_a_request_before_the_engine_is_waited_for_no_longer_than_a_migration(
     seconds: float, ends: bool
