@@ -172,7 +172,6 @@ class Questions:
         return self.once(("why of all", vm.id), lambda: why(self.view.snapshot, vm, hosts))
 
     def keys_of(self, one: Vm | Host) -> Any:
-        """Those of a VM, or of a host."""
         ask: Any = compiled.keys_of_vm if isinstance(one, Vm) else compiled.keys_of_host
         return self.once(("keys", one.id), lambda: ask(self.view.snapshot, one))
 

@@ -32,8 +32,6 @@ from ovirt_placement_web.state.sources import View
 from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.text import unbroken
 
-#: Of longer lists a page shows this many, and says how many there are.
-MOST_ROWS = 200
 _PAGE_ROWS = 50
 
 Item = TypeVar("Item")
@@ -190,7 +188,6 @@ class Act(NamedTuple):
     #: On each of these it takes the permits.
     clusters: Sequence[Cluster]
     carry_out: Callable[[str], None]
-    #: The view that is shown then.
     back: str
     permits: Sequence[str] = (MIGRATE,)
     #: What it is done to, where that is not the cluster.

@@ -36,7 +36,6 @@ class Need(NamedTuple):
     tone: str
     kind: str
     about: Any
-    #: The cluster's id.
     here: str
 
 

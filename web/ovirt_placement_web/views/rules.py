@@ -97,7 +97,6 @@ def _group_form(group: AffinityGroup, form: Mapping[str, str], *, gone: bool = F
 
 
 def _filled_group(group: AffinityGroup, snapshot: Snapshot) -> dict[str, str]:
-    """What stands in the fields of a group as it is; members as a name a line."""
     form = {"name": group.name, "priority": f"{group.priority:.7f}".rstrip("0").rstrip(".")}
     for of, rule in (("vms", group.vms_rule), ("hosts", group.hosts_rule)):
         form |= {f"{of}_rule": polarity_of(rule), f"{of}_enforcing": "on" if rule.enforcing else ""}
@@ -220,7 +219,6 @@ def change_rule(asked: Asked) -> Act:
 
 
 def _filled(rule: PlacementRule) -> dict[str, str]:
-    """What stands in the fields of a rule as it is."""
     domains = [f"{escaped(one.name)}={','.join(map(escaped, one.hosts))}" for one in rule.domains]
     return {
         **{name: "\n".join(map(escaped, getattr(rule, name))) for name in _LISTS},

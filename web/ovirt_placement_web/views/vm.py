@@ -15,7 +15,7 @@ from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.site import number
 from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import DAY
-from ovirt_placement_web.views.endpoints import MOST_ROWS, Asked, Shown, viewed
+from ovirt_placement_web.views.endpoints import Asked, Shown, viewed
 from ovirt_placement_web.views.needs import ILL, refusals, refuser
 from ovirt_service.errors import UserError
 
@@ -84,6 +84,7 @@ NOT_RECORDED = (
     " does not let the page read it"
 )
 _LONGEST = 64
+_MOST_PLANS = 200
 #: Later moments cannot be written in every zone.
 _YEAR_9999 = 253_370_764_800.0
 
@@ -115,7 +116,7 @@ def past_plans(asked: Asked, wanted: Wanted, seconds: float, cluster: Cluster | 
         for one in recorded
         if (cluster is None or one.cluster == cluster.id) and (not wanted.name or about(one, wanted))
     ]
-    return plans[:MOST_ROWS]
+    return plans[:_MOST_PLANS]
 
 
 @viewed("/vm/{name}/then", query=("at",), bound="plans", where="at")
