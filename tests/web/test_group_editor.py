@@ -71,7 +71,7 @@ def test_a_change_is_foreseen_as_the_command_foresees_it_and_then_made_by_the_en
     # What was looked at before that is refused.
     stale = page.ask("/group/g1/edit", cookie=cookie, form={**form, "do": "yes"})
     assert stale.status == 409
-    assert "somebody has changed this group since you looked at it" in stale.text
+    assert "this group has changed since you looked at it" in stale.text
 
 
 @pytest.mark.system

@@ -171,7 +171,7 @@ class Guard:
         except ClientDisconnect:
             return  # who went away, or took too long, gets no answer
         except Exception:
-            # It is in the log, and nobody sees its traceback.
+            # It is in the log, and no reader sees its traceback.
             _log.exception("%s %s failed", scope["method"], path)
             if begun:
                 raise

@@ -1,6 +1,6 @@
 """How much of each kind of work may be under way, and how often one may guess a password.
 
-No kind waits in a place where another has to pass, and nobody is kept out by those who ask much.
+No kind waits in a place where another has to pass, and none is kept out by those who ask much.
 """
 
 import asyncio
@@ -257,7 +257,7 @@ class Throttle:
     names; where too many wait, the last of who has most waiting is refused. So a right password passes
     however many are guessed from elsewhere, slowly. Those that have no answer yet count as failed: else all
     that come at once would be asked. Who comes with the password with which a name has logged in last, since
-    this service began, waits for nobody who guesses, from wherever. For the loop's thread alone.
+    this service began, waits for none who guesses, from wherever. For the loop's thread alone.
     """
 
     def __init__(
@@ -297,17 +297,17 @@ class Throttle:
                 await self._pause(_SLOW_SECONDS)
             for key in keys:
                 self._tries[key] = deque([*self._tries.get(key, ()), self._clock()], _FAILURES)
-            wrong = False
+            refused = False
             try:
                 yield known
                 self._accepted[name] = digest
             except Refused:
-                wrong = True
+                refused = True
                 if known:
                     self._accepted.pop(name, None)  # it was changed
                 raise
             finally:
-                for key in () if wrong else keys:  # it was right, or has no answer
+                for key in () if refused else keys:  # it was right, or has no answer
                     if self._tries.get(key):
                         self._tries[key].pop()
 

@@ -164,4 +164,4 @@ class Bearers:
     def _ended(self, key: bytes, done: asyncio.Task[Rights]) -> None:
         del self._asked[key]
         if not done.cancelled():
-            done.exception()  # it is nobody's mistake if nobody waits for it any more
+            done.exception()  # that no request waits for it any more is no mistake

@@ -83,7 +83,7 @@ class Site:
         return found
 
     def knows(self, request: Request) -> bool:
-        """Whether somebody asks who is logged in and may read; that is no use of the session."""
+        """Whether a user asks who is logged in and may read; that is no use of the session."""
         found = self.sessions.find(self.cookie_of(request), use=False)
         return found is not None and found.rights.administrator
 

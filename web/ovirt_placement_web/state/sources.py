@@ -219,7 +219,7 @@ class Past:
         return tuple(one for one in actions if one.plan == plan)
 
     def changed(self, former: str, present: str | None) -> str:
-        """What has become of a plan that somebody looked at, as sentences."""
+        """What has become of a plan that a user looked at, as sentences."""
         if present is None:
             last = next(reversed(self.words_on(former)), None)
             why = last.sentence if last else "its cluster needs none now"

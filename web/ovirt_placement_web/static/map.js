@@ -141,7 +141,7 @@ function showLegend() {
   }));
 }
 
-// Which VMs restart, and which would not: read when somebody wants to see it.
+// Which VMs restart, and which would not: read when a user wants to see it.
 async function readHa() {
   const answer = await fetch(`${root}/api/v1/ha-check?cluster=${encodeURIComponent(scene.map.cluster.id)}`, { headers: { "Live-Update": "1" } });
   if (!answer.ok) { field.said.textContent = (await answer.json()).error; return; }

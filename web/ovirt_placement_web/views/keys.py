@@ -129,7 +129,7 @@ class _Wanted(NamedTuple):
                 raise Stale(_what_stands(changed.args[0], store.all_keys(), engine)) from None
 
     def _decide_still(self, engine: Snapshot, standing: tuple[PlacementKey, ...]) -> KeyChange:
-        """On the keys as they stand, while nobody else can change them."""
+        """On the keys as they stand, while no other user can change them."""
         state = replace(engine, placement_keys=standing)
         try:
             change = self.decide(state)
@@ -208,7 +208,7 @@ def _what_stands(change: KeyChange, standing: Iterable[SetKey], engine: Snapshot
         for one in there[:_MOST_NAMED]
     ]
     now = listed(said) if said else "no such key is set there any more"
-    return f"somebody has changed it since you looked at it: {now}. Look at it again."
+    return f"it has changed since you looked at it: {now}. Look at it again."
 
 
 def _state_of(change: KeyChange, standing: Iterable[PlacementKey]) -> str:
@@ -260,7 +260,7 @@ def _cluster(asked: Asked, identity: str) -> Cluster:
 
 
 def _clusters_named(level: str, word: str, snapshot: Snapshot) -> tuple[Cluster, ...]:
-    """The clusters whose placements a key there may change; all, where nobody knows what is meant."""
+    """The clusters whose placements a key there may change; all, where it is not known what is meant."""
     try:
         return clusters_of(level, find_resource(level, word, snapshot), snapshot)
     except UserError:

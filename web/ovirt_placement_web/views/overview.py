@@ -1,4 +1,4 @@
-"""What there is: clusters, with what needs somebody and where VMs run; lists of VMs, hosts and rules."""
+"""What there is: clusters, with what needs a person and where VMs run; lists of VMs, hosts and rules."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping

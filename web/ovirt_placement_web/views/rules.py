@@ -71,7 +71,7 @@ def edit(asked: Asked) -> Act:
             # What the engine has may be newer than what the page knows.
             now = {one.id: one for one in read_groups(connection)[0]} if group.id else {}
             if group.id and (group.id not in now or form["was"] != state_of_group(now[group.id])):
-                raise Stale("somebody has changed this group since you looked at it: look at it again")
+                raise Stale("this group has changed since you looked at it: look at it again")
             if after is None:
                 _record(asked, act, partial(remove_group, connection, group.cluster, group.id))
             else:

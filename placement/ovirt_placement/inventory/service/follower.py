@@ -44,6 +44,7 @@ from ovirt_placement.inventory.service.schedule import (
     Subject,
     SubjectKind,
     UnknownVms,
+    memory_hosts,
 )
 from ovirt_placement.inventory.service.view import Reading, View, reread
 from ovirt_placement.model import Host, Snapshot, Vm
@@ -238,7 +239,7 @@ class Follower:
             self._larger[ReconciliationScope.STATISTICS].require(now)
         if demands.searches and (code in TAGS_CHANGED or reported is not None):
             self._larger[ReconciliationScope.SEARCHES].require(now)
-        before = _places(self._view.vms.get(event.vm or ""))
+        before = memory_hosts(self._view.vms.get(event.vm or ""))
         self._view.report(event, now)
         if reported is not None:
             self._ask_for(*reported, now)
@@ -250,7 +251,7 @@ class Follower:
         if code in MEMBERSHIPS_CHANGED:
             self._ask_for_groups({event.cluster}, now)
         if event.vm is not None:
-            after = _places(self._view.vms.get(event.vm))
+            after = memory_hosts(self._view.vms.get(event.vm))
             self._rereads.ask_for_hosts({event.host} | before | after, now)
 
     def _note_hosts(self, events: Sequence[EngineEvent], now: float) -> None:
@@ -402,12 +403,7 @@ class Follower:
         if subject.kind is SubjectKind.VM:
             if not detailed:
                 rereads.ask(subject, span.ended, (LATER_SECONDS,))
-            if _places(before) != _places(after):
-                rereads.ask_for_hosts(_places(before) | _places(after), span.ended)
+            if memory_hosts(before) != memory_hosts(after):
+                rereads.ask_for_hosts(memory_hosts(before) | memory_hosts(after), span.ended)
             if after is not None and view.has_unknown_profile(after):
                 rereads.ask(Subject(SubjectKind.NETWORKS), span.ended, BRIEFLY)
-
-
-def _places(vm: Vm | None) -> set[str | None]:
-    """Where a VM takes up memory, as far as that is known: of these hosts it changes as it moves."""
-    return set() if vm is None else {vm.host, vm.migrating_to}

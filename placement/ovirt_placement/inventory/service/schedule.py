@@ -44,6 +44,12 @@ Found = Vm | Host | None
 #: Whether what was read shows what the event reported.
 Effect = Callable[[Found], bool]
 
+
+def memory_hosts(vm: Vm | None) -> set[str | None]:
+    """Where a VM takes up memory, as far as that is known: of these hosts it changes as it moves."""
+    return set() if vm is None else {vm.host, vm.migrating_to}
+
+
 ONCE = (0.0,)
 #: For what changes along, as the free memory of the host of a VM, or shows by its effect.
 BRIEFLY = (0.0, SOON_SECONDS)
