@@ -67,7 +67,8 @@ def concerned(problem: Problem, goal: Goal, most: int) -> tuple[str, ...]:
     known = dict(found)
     while waiting and len(known) < most:
         for other in problem.goals_of.get(waiting.pop(0), ()):
-            fresh = [vm for vm in other.vms if vm not in known] if _outranks(other, goal) else []
+            tied = other.hard or _outranks(other, goal)
+            fresh = [vm for vm in other.vms if vm not in known] if tied else []
             known.update(dict.fromkeys(fresh))
             waiting.extend(fresh)
     return tuple(known)
