@@ -14,7 +14,7 @@ from ovirt_placement.planning.problem.counts import Count, count
 from ovirt_placement.planning.problem.ends import CandidateHosts, Value, score
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.rules.elements.rule import Allowed, AtLeast, Even, Sum
+from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Even, Sum
 
 #: Shares are added as floats: with less than this missing, nothing is.
 _ROUNDING = 1e-6
@@ -70,10 +70,7 @@ def least_excess(problem: Problem, goal: Goal) -> int:
     staying = _staying(problem, goal)
     least = 0 if staying is None else goal.excess(staying)
     if goal.limit is not None and not goal.limit.set_of and not goal.by_pairs:
-        places = {
-            goal.limit.place(host) for vm in goal.vms for host in (problem.where[vm], *problem.targets[vm])
-        }
-        least = max(least, len(goal.vms) - goal.limit.most * len(places))
+        least = max(least, len(goal.vms) - goal.limit.most * len(_places(problem, goal, goal.limit)))
     return least
 
 
@@ -173,13 +170,13 @@ def _too_many(problem: Problem, goal: Goal) -> bool:
     limit = goal.limit
     if limit is None:
         return False
-    needed = -(-len(limit.sets(goal.vms)) // limit.most)
-    places: set[str] = set()
-    for vm in goal.vms:
-        places.update(map(limit.place, (problem.where[vm], *problem.targets[vm])))
-        if len(places) >= needed:
-            return False
-    return True
+    return -(-len(limit.sets(goal.vms)) // limit.most) > len(_places(problem, goal, limit))
+
+
+def _places(problem: Problem, goal: Goal, limit: AtMost) -> set[str]:
+    """Where its VMs may be; most of them share one set of targets, so that each set is looked at once."""
+    hosts = {problem.where[vm] for vm in goal.vms}.union(*{problem.targets[vm] for vm in goal.vms})
+    return {limit.place(host) for host in hosts}
 
 
 def least_migrations(problem: Problem, worth: Value, bound: Value | None) -> int:
