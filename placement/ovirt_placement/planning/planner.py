@@ -12,8 +12,8 @@ from ovirt_placement.planning.problem.build_problem import DEFAULT_OPTIONS, NOTH
 from ovirt_placement.planning.problem.ends import Strategy, Value, crowded, value
 from ovirt_placement.planning.problem.placement import placement_after
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.remaining import End, remains
-from ovirt_placement.planning.reservation import Asked, Harm, avoidable_harm, harm, restored, safe_part
+from ovirt_placement.planning.remaining import End, Harm, avoidable_harm, harm, remains, safe_part
+from ovirt_placement.planning.reservation import Asked, restored
 from ovirt_placement.planning.steps import Certified, Frozen, certify, moves_of, plan_seconds, refusal
 from ovirt_placement.planning.strategies import Solution, solve
 from ovirt_placement.planning.strategies import strategy as default_strategy

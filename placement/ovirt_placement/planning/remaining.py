@@ -1,22 +1,25 @@
-"""Which rules a plan leaves violated, of every family, and what stands in the way of their repair."""
+"""What a plan leaves violated and what stands in the way of its repair; what it costs HA reservations."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.planning.plan import Deadline, Obstacle, ObstacleKind, Remaining
+from ovirt_placement.planning.plan import Deadline, Obstacle, ObstacleKind, Remaining, Step
 from ovirt_placement.planning.problem.build_problem import vetoes
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.reservation import Harm
-from ovirt_placement.planning.steps import Frozen, why_staying
+from ovirt_placement.planning.steps import Frozen, apply, why_staying
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
+from ovirt_placement.rules.failover.check import by_engine
 from ovirt_placement.rules.rule_list import ENGINES_OWN
 
 if TYPE_CHECKING:
@@ -221,3 +224,74 @@ def _obstacle(end: End, goal: Goal, element: Element) -> Obstacle:
     if element.kind is ObstacleKind.TARGETS:
         return Obstacle(ObstacleKind.TARGETS, (first,), tuple(sorted(end.problem.targets[first])))
     return Obstacle(ObstacleKind.MEMORY, hosts=(first,), available=end.problem.free_mb[first])
+
+
+# -- What a plan makes worse when hosts fail.
+#: Steps of the check; what it leaves open counts as survived.
+_BUDGET = 200_000
+
+#: VMs that find no home, by the hosts that fail.
+_Unplaced = Mapping[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """What a plan would make worse, by the failure that it makes worst."""
+
+    #: Hosts that fail together, and highly available VMs that find no home then, and do now.
+    hosts: tuple[str, ...]
+    vms: tuple[str, ...]
+    #: How many VMs find no home at the end of the plan, and now, in sum over all failures.
+    then: int
+    now: int
+
+
+def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
+    """What fails less well at the end of a plan than now; None if nothing does, or nothing is reserved."""
+    reserved = snapshot.cluster_by_id[cluster].ha_reservation
+    if end is snapshot or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
+        return None
+    failures = snapshot.cluster_by_id[cluster].ha_failures
+    judged = (by_engine(state, cluster, failures, _BUDGET) for state in (snapshot, end))
+    return _compared(*({loss.hosts: loss.unplaced for loss in one.losses} for one in judged))
+
+
+def avoidable_harm(snapshot: Snapshot, steps: Sequence[Step], end: Snapshot, cluster: str) -> Harm | None:
+    """The same but for what the rules that are repaired cost by themselves.
+
+    That is what would be lost no more than now if these rules did not keep VMs from restarting: every
+    placement that satisfies them costs it. A group of as many VMs as there are hosts is the usual case.
+    """
+    repaired = {group for step in steps for group in step.repairs}
+    found = harm(snapshot, end, cluster)
+    return found and harm(without_rules(snapshot, repaired), without_rules(end, repaired), cluster)
+
+
+def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
+    """As many steps, from the first, as do no avoidable harm, and their end; the last repairs something."""
+    ends = list(accumulate(steps, apply, initial=snapshot))
+    for count in range(len(steps), 0, -1):
+        part = steps[:count]
+        if part[-1].repairs and avoidable_harm(snapshot, part, ends[count], cluster) is None:
+            return tuple(part), ends[count]
+    return (), snapshot
+
+
+def without_rules(snapshot: Snapshot, rules: Collection[str]) -> Snapshot:
+    """The state without some rules; a label that is one by itself still brings its members into groups."""
+    labels = (replace(one, implicit=False) if one.id in rules else one for one in snapshot.affinity_labels)
+    return replace(
+        snapshot,
+        affinity_groups=tuple(one for one in snapshot.affinity_groups if one.id not in rules),
+        affinity_labels=tuple(labels),
+        placement_rules=tuple(one for one in snapshot.placement_rules if one.id not in rules),
+    )
+
+
+def _compared(now: _Unplaced, then: _Unplaced) -> Harm | None:
+    before, after = (sum(map(len, lost.values())) for lost in (now, then))
+    if len(then) <= len(now) and after <= before:
+        return None
+    hosts = max(then, key=lambda failed: len(then[failed]) - len(now.get(failed, ())))
+    fresh = tuple(vm for vm in then[hosts] if vm not in now.get(hosts, ()))
+    return Harm(hosts, fresh or then[hosts], after, before)

@@ -15,7 +15,7 @@ from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.plans.text import text as text_of
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning import reservation
+from ovirt_placement.planning import remaining, reservation
 from ovirt_placement.planning.plan import NEVER, Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
@@ -285,7 +285,7 @@ def test_harm_is_more_failures_that_are_lost_or_more_vms_without_a_home(
 ) -> None:
     now, then = ({hosts: tuple("abc"[:n]) for hosts, n in each.items()} for each in (before, after))
     harmed = len(after) > len(before) or sum(after.values()) > sum(before.values())
-    assert (reservation._compared(now, then) is not None) == harmed
+    assert (remaining._compared(now, then) is not None) == harmed
 
 
 _LOST = st.dictionaries(st.sampled_from([("h1",), ("h2",), ("h1", "h2")]), st.integers(1, 3))
@@ -317,7 +317,7 @@ def test_what_a_label_costs_that_is_a_rule_and_brings_members_into_a_group() -> 
     )  # fmt: skip
     plan = make_plan(state, CLUSTER)
     assert [(step.vms, step.target) for step in plan.steps] == [(("a",), "h2")]
-    kept = reservation.without_rules(state, {"l"})
+    kept = remaining.without_rules(state, {"l"})
     assert kept.group_vms == state.group_vms
     assert not any(one.implicit for one in kept.affinity_labels)
 

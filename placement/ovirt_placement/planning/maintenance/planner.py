@@ -27,8 +27,8 @@ from ovirt_placement.planning.maintenance.site import (
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, asking, pose, vetoes
+from ovirt_placement.planning.remaining import without_rules
 from ovirt_placement.planning.requests import Moved, Undoing, plan_back
-from ovirt_placement.planning.reservation import without_rules
 from ovirt_placement.planning.steps import certify, end_of, plan_seconds, refusal
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.doubts import held
