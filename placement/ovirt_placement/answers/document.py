@@ -1,6 +1,7 @@
 """What all answers share: kind, version and age, and words that promise something."""
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -14,7 +15,15 @@ from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import GroupOrRule, NamedHost, NamedVm, Thing, choices, with_names
+from ovirt_placement.model.names import (
+    GroupOrRule,
+    Identified,
+    NamedHost,
+    NamedVm,
+    Thing,
+    choices,
+    with_names,
+)
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason, sentence
@@ -50,6 +59,17 @@ class ChangeDocument(Document, frozen=True, kw_only=True):
     changed: bool
     #: Whether it was but tried: then nothing is written, and `after` is what would be.
     dry_run: bool
+
+
+# -- What is typed in commands that an answer names.
+#: A shell, and a list with commas, reads it as it stands.
+_PLAIN = re.compile(r"[\w.][\w.-]*")
+
+
+def typed(one: Identified, things: Iterable[Identified]) -> str:
+    """What is typed for it: its name, or its id where others have that name or a shell splits it."""
+    shared = sum(other.name == one.name for other in things) > 1
+    return one.id if shared or _PLAIN.fullmatch(one.name) is None else one.name
 
 
 # -- How long something is estimated to take, in words that are no more exact than the estimate.

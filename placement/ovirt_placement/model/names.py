@@ -256,16 +256,6 @@ def value_of(values: Mapping[str, _Value], identity: str, name: str) -> _Value |
     return None if found is None else values[found]
 
 
-#: A shell, and a list with commas, reads it as it stands.
-_PLAIN = re.compile(r"[\w.][\w.-]*")
-
-
-def typed(one: Identified, things: Iterable[Identified]) -> str:
-    """What is typed for it: its name, or its id where others have that name or a shell splits it."""
-    shared = sum(other.name == one.name for other in things) > 1
-    return one.id if shared or _PLAIN.fullmatch(one.name) is None else one.name
-
-
 @lru_cache(maxsize=1024)
 def _pattern(word: str) -> re.Pattern[str]:
     return re.compile(".*".join(map(re.escape, word.split(WILDCARD))), re.DOTALL)

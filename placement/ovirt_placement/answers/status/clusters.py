@@ -5,7 +5,7 @@ from enum import StrEnum
 from itertools import product
 
 from ovirt_placement.answers.configured import summary
-from ovirt_placement.answers.document import MOST_NAMES, listed, safe_word, upgrade_text
+from ovirt_placement.answers.document import MOST_NAMES, listed, safe_word, typed, upgrade_text
 from ovirt_placement.answers.proxy import NOT_THIS_USER, ProxyRecord
 from ovirt_placement.answers.question import Columns
 from ovirt_placement.answers.status import EnforcementRecord, degraded_by
@@ -20,7 +20,6 @@ from ovirt_placement.model.names import (
     be,
     counted,
     host_name,
-    typed,
     vm_name,
     with_names,
 )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.configured import Domains, asked_domains
-from ovirt_placement.answers.document import listed, safe_word
+from ovirt_placement.answers.document import listed, safe_word, typed
 from ovirt_placement.answers.question import (
     CLUSTERS,
     SOME_HOSTS,
@@ -28,7 +28,7 @@ from ovirt_placement.answers.status.ha_check import (
     spreading,
 )
 from ovirt_placement.model import Cluster, Host, Snapshot
-from ovirt_placement.model.names import Named, be, counted, typed
+from ovirt_placement.model.names import Named, be, counted
 from ovirt_placement.rules.failover.check import by_engine, check
 from ovirt_placement.rules.failover.outcomes import Domain, Size
 from ovirt_service.errors import UserError

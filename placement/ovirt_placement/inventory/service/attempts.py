@@ -1,7 +1,8 @@
 """When the engine is asked again, and what is counted of that."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+import logging
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from typing import TypeVar
@@ -12,10 +13,12 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.service.schedule import Subject, SubjectKind
 from ovirt_placement.model import Snapshot
 from ovirt_service.daemon import BackOff
 from ovirt_service.metrics import Instruments
 from ovirt_service.process import in_background
+from ovirt_service.repetition import Said
 
 #: However many ask for it, an engine that is away is not asked more often than this.
 _SHORTEST_PAUSE_SECONDS = 1.0
@@ -24,6 +27,8 @@ LONGEST_PAUSE_SECONDS = 10.0
 _BACK_OFF = BackOff(_SHORTEST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS)
 
 _Result = TypeVar("_Result")
+
+_log = logging.getLogger(__name__)
 
 
 class Attempts:
@@ -66,6 +71,26 @@ async def in_thread(work: Callable[[], _Result]) -> _Result:
 
 
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+
+
+class LateSubjects(set[Subject]):
+    """Those that a search held up, or that were late: each is asked for by itself."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._said = Said()
+
+    def note(self, kind: SubjectKind, ids: Sequence[str], *, late: bool) -> None:
+        """Take note of whether an answer is late: no other object shall wait for that the next time."""
+        subjects, names = {Subject(kind, identity) for identity in ids}, f"{kind} {', '.join(ids)}".rstrip()
+        if late:
+            self.update(subjects)
+            if len(subjects) == 1 and self._said.is_news(names):
+                _log.warning("%s: the engine takes long to answer; all else is read meanwhile", names)
+        elif self & subjects:
+            self.difference_update(subjects)
+            if self._said.is_over(names):
+                _log.info("%s: the engine answers in time again", names)
 
 
 class InventoryMetrics(Instruments):

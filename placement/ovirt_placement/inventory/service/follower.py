@@ -19,6 +19,7 @@ from ovirt_placement.engine.topology import LONGEST_SEARCH, find_vms
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Span
 from ovirt_placement.inventory.publication import Moments
+from ovirt_placement.inventory.service.attempts import LateSubjects
 from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
     HOST_TAGS_CHANGED,
@@ -50,7 +51,6 @@ from ovirt_placement.inventory.service.view import Reading, View, reread
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_TAGS
 from ovirt_service.errors import UserError
-from ovirt_service.repetition import Said
 
 #: This many events are asked for at a time; if more have happened, all is read again.
 PAGE = 1000
@@ -107,9 +107,7 @@ class Follower:
         self._policies = PolicyReader()
         self._dialogues: Dialogues[_Asked] = Dialogues(patience_seconds=patience_seconds, came_late=came_late)
         self._search_seconds = _SEARCH_PATIENCE * patience_seconds
-        #: Those that a search held up, or that were late: each is asked for by itself.
-        self._alone: set[Subject] = set()
-        self._said = Said()
+        self._late = LateSubjects()
         #: When hosts were last read by their ids.
         self._memory_at = _NEVER
         self._feed: Feed | None = None
@@ -307,7 +305,7 @@ class Follower:
 
     def _begin_reading(self, kind: SubjectKind, ids: Sequence[str], *, seek: bool = False) -> None:
         """Begin to read these: those that were late each by itself, all others together."""
-        alone = [[one] for one in ids if Subject(kind, one) in self._alone]
+        alone = [[one] for one in ids if Subject(kind, one) in self._late]
         together = [one for one in ids if [one] not in alone]
         size = 1 if kind is SubjectKind.CLUSTER else LONGEST_SEARCH
         chunks = [together[at : at + size] for at in range(0, len(together), size)]
@@ -346,27 +344,15 @@ class Follower:
         self._dialogues.wait()
         errors: list[Exception] = []
         for asked, outcome in self._dialogues.pop_all_ended():
-            self._note_time(asked, late=outcome.late)
+            self._late.note(asked.kind, asked.ids, late=outcome.late)
             if outcome.late and isinstance(outcome.error, UserError):
                 _log.info("%s: asks again: %s", asked, outcome.error)
             elif outcome.error is not None:
                 errors.append(outcome.error)
         for asked in self._dialogues.late:
-            self._note_time(asked, late=True)
+            self._late.note(asked.kind, asked.ids, late=True)
         if errors:
             raise errors[0]
-
-    def _note_time(self, asked: _Asked, *, late: bool) -> None:
-        """Take note of whether an answer is late: no other object shall wait for that the next time."""
-        subjects = {Subject(asked.kind, identity) for identity in asked.ids}
-        if late:
-            self._alone |= subjects
-            if len(subjects) == 1 and self._said.is_news(asked):
-                _log.warning("%s: the engine takes long to answer; all else is read meanwhile", asked)
-        elif self._alone & subjects:
-            self._alone -= subjects
-            if self._said.is_over(asked):
-                _log.info("%s: the engine answers in time again", asked)
 
     def _reading(self, kind: SubjectKind, ids: list[str], *, seek: bool) -> Dialogue[None]:
         """Read these, several no longer than for a while, since they can be asked for one by one."""
