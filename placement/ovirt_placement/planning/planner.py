@@ -3,7 +3,8 @@
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from math import inf
+from typing import NamedTuple, Self
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import NEVER, Deadline, LostReservation, Plan, RefusedStep
@@ -28,6 +29,12 @@ _MOST_HARMFUL = 3
 _SOLVING_SHARE = 0.9
 _CHECKING_SECONDS = 0.5
 _LEAST_SOLVING_SHARE = 0.7
+#: In a large cluster the rest takes this many times as long as it took to pose the problem, and may leave no
+#: more than this share.
+_CHECKS_A_POSE = 6.0
+_LEAST_SHARE = 0.4
+#: Where failures are to be survived, of that share: the rest is for a plan without what would do harm.
+_HARMFUL_SHARE = 0.5
 #: What a check may take beyond the time that there is, rather than that a plan is lost: a share of it, and
 #: seconds.
 _LATE_SHARE = 0.05
@@ -42,6 +49,9 @@ class _Attempt:
     problem: Problem
     solution: Solution
     certified: Certified
+    #: What steps would do that were cut off, and the VMs of these.
+    prevented: Harm | None = None
+    left_out: frozenset[str] = frozenset()
 
     @cached_property
     def harm(self) -> Harm | None:
@@ -57,6 +67,15 @@ class _Attempt:
     @cached_property
     def worth(self) -> Value:
         return value(self.problem, moves_of(self.certified.steps))
+
+    def cut_off(self, deadline: Deadline) -> Self:
+        """As far as it does no harm that can be avoided."""
+        if self.avoidable is None:
+            return self
+        steps, end = safe_part(self.snapshot, self.certified.steps, self.problem.cluster, deadline)
+        left_out = frozenset(vm for step in self.certified.steps[len(steps) :] for vm in step.vms)
+        safe = Certified(steps, end, refused=None, whole=False)
+        return replace(self, certified=safe, prevented=self.avoidable, left_out=left_out)
 
 
 def make_plan(
@@ -95,7 +114,9 @@ class _Planning(NamedTuple):
     def repair(self, deadline: Deadline) -> Plan:
         """Plan; and again without what some rule refuses, or what would harm highly available VMs."""
         asked, strategy = self.asked, self.strategy
+        began = deadline.seconds_left()
         problem = asked.pose(asked.snapshot)
+        posing = 0.0 if began == inf else began - deadline.seconds_left()
         if all(goal.satisfied or not goal.wanted for goal in problem.goals):
             end = End(asked.snapshot, problem, asked.frozen, proven=True)
             left = remains(end, deadline, explained=self.explained)
@@ -104,7 +125,8 @@ class _Planning(NamedTuple):
         harmful: set[tuple[str, str]] = set()
         found: Harm | None = None
         costly: _Attempt | None = None
-        attempt = self._attempt(problem, deadline)
+        harmful_ones: list[_Attempt] = []
+        attempt = self._attempt(problem, posing, deadline)
         for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
             step = attempt.certified.refused
             if deadline.over:
@@ -114,19 +136,30 @@ class _Planning(NamedTuple):
             elif len(harmful) < _MOST_HARMFUL and attempt.harm:
                 found = attempt.harm
                 costly = costly or (None if attempt.avoidable else attempt)
+                harmful_ones += [attempt]
                 harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
             else:
                 break
-            attempt = self._attempt(asked.pose(asked.snapshot, dropped.keys() | harmful), deadline)
+            problem = asked.pose(asked.snapshot, dropped.keys() | harmful)
+            attempt = self._attempt(problem, posing, deadline)
         if costly is not None and (attempt.harm or attempt.worth[:-1] > costly.worth[:-1]):
             attempt = costly
+        attempt = attempt.cut_off(deadline)
+        better = (one for one in harmful_ones if one.worth < attempt.worth)  # as they may be without harm
+        attempt = min((attempt, *(one.cut_off(deadline) for one in better)), key=lambda one: one.worth)
         refusals = tuple(dict.fromkeys(dropped.values()))
         return self._reported(attempt, refusals, found, {vm for vm, _ in harmful}, deadline)
 
-    def _attempt(self, problem: Problem, deadline: Deadline) -> _Attempt:
-        """The best of what is found, as far as the rules let it pass; a later one must be as good."""
+    def _attempt(self, problem: Problem, posing: float, deadline: Deadline) -> _Attempt:
+        """The best of what is found, as far as the rules let it pass; a later one must be as good.
+
+        Problems of this cluster take `posing` seconds to be posed.
+        """
         left = max(_CHECKING_SECONDS, deadline.seconds_left())
         share = max(_LEAST_SOLVING_SHARE, min(_SOLVING_SHARE, 1.0 - _CHECKING_SECONDS / left))
+        share = min(share, max(_LEAST_SHARE, 1.0 - _CHECKS_A_POSE * posing / left))
+        if self.asked.snapshot.cluster_by_id[self.asked.cluster].ha_reservation:
+            share *= _HARMFUL_SHARE
         late = deadline.later(_LATE_SHARE * left + _LATE_SECONDS)
         attempts: list[_Attempt] = []
         for solution in solve(problem, self.strategy, deadline.within(share, lent=0.0)):
@@ -148,10 +181,7 @@ class _Planning(NamedTuple):
         """What is said of the last attempt; moves of VMs in `left_out` were left out for what was found."""
         asked, problem, certified = self.asked, attempt.problem, attempt.certified
         steps, end, lost, whole = certified.steps, certified.end, attempt.harm, certified.whole
-        if attempt.avoidable:
-            (steps, end), whole = safe_part(asked.snapshot, steps, asked.cluster), False
-            lost, found = harm(asked.snapshot, end, asked.cluster), attempt.avoidable
-            left_out |= {vm for step in certified.steps[len(steps) :] for vm in step.vms}
+        found, left_out = attempt.prevented or found, left_out | attempt.left_out
         # What was dropped on the way may only just have been refused: with it left out, nothing is proven.
         dropped_any = problem.refused != asked.refused
         proven = attempt.solution.proven and whole and not dropped_any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -267,14 +268,23 @@ def avoidable_harm(snapshot: Snapshot, steps: Sequence[Step], end: Snapshot, clu
     return found and harm(without_rules(snapshot, repaired), without_rules(end, repaired), cluster)
 
 
-def safe_part(snapshot: Snapshot, steps: Sequence[Step], cluster: str) -> tuple[tuple[Step, ...], Snapshot]:
-    """As many steps, from the first, as do no avoidable harm, and their end; the last repairs something."""
+def safe_part(
+    snapshot: Snapshot, steps: Sequence[Step], cluster: str, deadline: Deadline
+) -> tuple[tuple[Step, ...], Snapshot]:
+    """Steps, from the first, that do no avoidable harm, and their end; the last repairs something.
+
+    As many as that, where further steps do no less harm and there is time: in a large cluster each look
+    takes long.
+    """
     ends = list(accumulate(steps, apply, initial=snapshot))
-    for count in range(len(steps), 0, -1):
-        part = steps[:count]
-        if part[-1].repairs and avoidable_harm(snapshot, part, ends[count], cluster) is None:
-            return tuple(part), ends[count]
-    return (), snapshot
+    counts = [count for count, step in enumerate(steps, 1) if step.repairs]
+
+    def is_harmful(count: int) -> bool:
+        return deadline.over or avoidable_harm(snapshot, steps[:count], ends[count], cluster) is not None
+
+    safe = bisect_left(counts, True, key=is_harmful)
+    count = counts[safe - 1] if safe else 0
+    return tuple(steps[:count]), ends[count]
 
 
 def without_rules(snapshot: Snapshot, rules: Collection[str]) -> Snapshot:

@@ -1,17 +1,21 @@
 """What a plan says and why, case by case; that plans are the best is tested against brute force next door."""
 
+from collections.abc import Iterator
+
 import msgspec
 import pytest
 
 from ovirt_placement.answers.plans import obstacle_text
 from ovirt_placement.model import AffinityRule, Host, RuleDomain, Snapshot
-from ovirt_placement.planning import remaining
+from ovirt_placement.planning import planner, remaining
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.problem.ends import Strategy
+from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.remaining import End, remains
 from ovirt_placement.planning.steps import misfit
-from ovirt_placement.planning.strategies import StrategyName, strategy
+from ovirt_placement.planning.strategies import Solution, StrategyName, solve, strategy
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_rules.units import filter_hosts
 from tests.builders import (
@@ -349,3 +353,33 @@ def test_hosts_are_asked_only_while_there_is_time(monkeypatch: pytest.MonkeyPatc
     deadline = Deadline(lambda: 1.0 if len(asked) < 2 else 0.0)
     (left,) = remains(End(state, pose(state, CLUSTER), (), proven=False), deadline)
     assert (len(asked), left.obstacles) == (2, (Obstacle(ObstacleKind.NOT_FOUND),))
+
+
+def test_a_plan_that_does_harm_leaves_time_for_another_and_is_carried_out_as_far_as_it_does_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a large cluster another one may come to less in its time than these steps."""
+    state = snapshot(
+        cluster(ha_reservation=True),
+        host("h1", memory_mb=16384, free_mb=8192), host("h2", memory_mb=16384, free_mb=0),
+        host("h3", memory_mb=4096, free_mb=2048),
+        vm("big", "h2", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("a", "h2", needs_mb=5120), vm("b", "h2", needs_mb=5120, migratable=False), RIVALS,
+        vm("C", "h1"), vm("D", "h1", migratable=False), group("f", APART, "C D"),
+    )  # fmt: skip
+    seconds: list[float] = []
+
+    def solved(problem: Problem, chosen: Strategy, deadline: Deadline) -> Iterator[Solution]:
+        seconds.append(deadline.seconds_left())
+        yield from (
+            solve(problem, chosen, deadline)
+            if len(seconds) == 1
+            else [Solution((), proven=False, at_least=0)]
+        )
+
+    monkeypatch.setattr(planner, "solve", solved)
+    plan = make_plan(state, CLUSTER, deadline=Deadline(lambda: 10.0))
+    assert seconds[0] == pytest.approx(4.5)
+    assert moves(plan) == ["C to h3"]
+    assert [one.obstacles[0].kind for one in plan.remaining] == [ObstacleKind.RESERVATION]
+    assert not plan.proven
