@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from ovirt_placement.units import (
-    PARAMETERS,
-    Properties,
-    accepted_hosts,
-    answers,
-    chosen_move,
-    ranked_hosts,
-)
+from ovirt_placement.units import PARAMETERS, Properties, accepted_hosts, answers, chosen_move, ranked_hosts
 
 
 class HaReservationWeight:

@@ -10,12 +10,7 @@ from urllib.parse import SplitResult, urlsplit
 import msgspec
 from msgspec import Meta
 
-from ovirt_placement.config_file import (
-    DEFAULT_DIRECTORY,
-    DEFAULT_ENGINE,
-    inventory_directory,
-    read_sections,
-)
+from ovirt_placement.config_file import DEFAULT_DIRECTORY, DEFAULT_ENGINE, inventory_directory, read_sections
 from ovirt_service.decoding import complaint
 from ovirt_service.errors import UserError, placed
 from ovirt_service.http.addresses import shown

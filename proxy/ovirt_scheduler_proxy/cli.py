@@ -40,8 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(arguments: Sequence[str] | None) -> int:
     options = _parser().parse_args(arguments)
-    status: int = options.run(options)
-    return status
+    return int(options.run(options))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -195,11 +194,10 @@ def _call(options: argparse.Namespace) -> int:
     started = time.monotonic()
     answer = _answer_of(url, options.method, _parameters(options))
     seconds = time.monotonic() - started
-    print(
-        json.dumps(answer, indent=2, ensure_ascii=False) if options.json else _as_text(options.method, answer)
-    )
-    if not options.json:
-        print(f"answered in {seconds * 1e3:.1f} ms")
+    if options.json:
+        print(json.dumps(answer, indent=2, ensure_ascii=False))
+    else:
+        print(_as_text(options.method, answer), f"answered in {seconds * 1e3:.1f} ms", sep="\n")
     return int(bool(answer.get("result_code", 0)))
 
 

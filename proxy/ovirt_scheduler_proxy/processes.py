@@ -241,9 +241,6 @@ _OURS = (
 #: Lets plugins know that what they return is taken, so that they need not print it as for the old proxy.
 _RETURNS_ARE_TAKEN = {"OVIRT_SCHEDULER_PROXY_TAKES": "returned"}
 
-
-_decode_event = msgspec.json.Decoder(dict[str, Any]).decode
-
 # Guards the set of our own children: whatever else becomes a child of ours was left behind by a plugin.
 _lock = threading.Lock()
 _zygotes: set[int] = set()
@@ -329,7 +326,7 @@ class ZygoteProcess:
             return {"event": "refused", "error": "the proxy has no file descriptors left"}
         event: dict[str, Any] = {"event": ""}
         with contextlib.suppress(msgspec.MsgspecError, RecursionError):
-            event |= _decode_event(message)
+            event |= msgspec.json.decode(message, type=dict[str, Any])
         if (event["event"] == "spawned") != bool(handles):
             return {"event": ""}
         if handles:

@@ -15,13 +15,7 @@ from itertools import starmap
 from pathlib import Path
 
 from ovirt_scheduler_proxy import logs, xmlrpc
-from ovirt_scheduler_proxy.http import (
-    Gate,
-    asks_for_metrics,
-    check_content,
-    open_socket,
-    tls_context,
-)
+from ovirt_scheduler_proxy.http import Gate, asks_for_metrics, check_content, open_socket, tls_context
 from ovirt_scheduler_proxy.plugins import Reloader, load_all
 from ovirt_scheduler_proxy.processes import Cause, Outcome, end_children
 from ovirt_scheduler_proxy.scheduler import Answer, Scheduler
@@ -268,10 +262,9 @@ async def _serve(
         if stopped.is_set():
             return
         server = settings.server
-        seconds = server.request_seconds
         others = _OTHER_DESCRIPTORS + _FOR_A_WORKER * settings.workers.most * len(settings.plugins)
         most = possible_connections(server.most_connections, others)
-        limits = Limits(most, server.idle_seconds, seconds, seconds)
+        limits = Limits(most, server.idle_seconds, server.request_seconds, server.request_seconds)
         gate = Gate(server)
         admit = partial(gate.admit, endpoint.answer, server.body_mib << 20)
         listener = Listener(open_socket(server.listen), limits, admit, reporter.metrics.closed.inc)

@@ -11,17 +11,7 @@ from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.doubts import Believed, believed
 from ovirt_simulator.scheduler import filters
-from tests.builders import (
-    APART,
-    CLUSTER,
-    SOFT_TOGETHER,
-    TOGETHER,
-    cluster,
-    group,
-    host,
-    snapshot,
-    vm,
-)
+from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.cases.conftest import STATES, Ask
 
 

@@ -15,14 +15,7 @@ from ovirt_placement.cli.main import main as placement
 from ovirt_placement.config import load
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
-from ovirt_placement_web.state.map import (
-    MapDocument,
-    MapGroup,
-    MapHost,
-    MapVm,
-    cluster_map,
-    map_changes,
-)
+from ovirt_placement_web.state.map import MapDocument, MapGroup, MapHost, MapVm, cluster_map, map_changes
 from ovirt_placement_web.state.questions import Memory, Questions
 from ovirt_placement_web.state.sources import Past, View
 from tests import builders

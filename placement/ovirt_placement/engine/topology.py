@@ -17,13 +17,7 @@ from ovirt_placement.engine.clusters import with_failover_hosts
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.engine.policies import PolicyReader, with_policies
-from ovirt_placement.engine.requests import (
-    MEASURED,
-    get_collection,
-    get_entity,
-    paged_vms,
-    whole_answers,
-)
+from ovirt_placement.engine.requests import MEASURED, get_collection, get_entity, paged_vms, whole_answers
 from ovirt_placement.engine.vms import (
     ALL_DETAILS,
     NO_DETAILS,

@@ -10,13 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.engine.policies import Policy
-from ovirt_placement.forecast.outages import (
-    Evacuation,
-    ForeseenFailures,
-    Start,
-    repeated_plan,
-    survived,
-)
+from ovirt_placement.forecast.outages import Evacuation, ForeseenFailures, Start, repeated_plan, survived
 from ovirt_placement.model import AffinityGroup, AffinityLabel, PlacementKey, Snapshot
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.model.record import Record

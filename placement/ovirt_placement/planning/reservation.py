@@ -24,15 +24,7 @@ from ovirt_placement.planning.problem.build_problem import NOTHING_REFUSED, Plan
 from ovirt_placement.planning.problem.ends import crowded
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.planning.steps import (
-    Certified,
-    Frozen,
-    certify,
-    end_of,
-    moves_of,
-    plan_seconds,
-    refusal,
-)
+from ovirt_placement.planning.steps import Certified, Frozen, certify, end_of, moves_of, plan_seconds, refusal
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, name_lost
 from ovirt_placement.rules.failover.failures import judge_failures

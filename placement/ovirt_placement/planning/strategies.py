@@ -15,13 +15,7 @@ from itertools import count as numbers
 
 from ovirt_placement.planning.plan import NO_TIME, Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed, least_migrations
-from ovirt_placement.planning.problem.ends import (
-    Strategy,
-    StrategyChoice,
-    Value,
-    meeting_first,
-    value,
-)
+from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, Value, meeting_first, value
 from ovirt_placement.planning.problem.placement import after, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.sequence import sequence, shortened

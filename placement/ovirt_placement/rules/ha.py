@@ -28,14 +28,7 @@ from ovirt_placement.rules.elements.verdict import (
 )
 from ovirt_placement.rules.engine_affinity import HOST_GROUPS, VM_GROUPS
 from ovirt_placement.rules.engine_filters import CPU_FILTER, CPU_PINNING_FILTER, MEMORY_FILTER
-from ovirt_placement.rules.load import (
-    balance_load,
-    choose_move,
-    kept_free,
-    limits_of,
-    may_move,
-    overloaded,
-)
+from ovirt_placement.rules.load import balance_load, choose_move, kept_free, limits_of, may_move, overloaded
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER
 

@@ -30,10 +30,7 @@ def create_memory(name: str, limit: int) -> int:
 
 
 def read_memory(memory: int) -> str:
-    """What was written so far. Works on a worker's memory from outside too, even after it died.
-
-    The position is where a unit has put it, perhaps far behind the end.
-    """
+    """What was written so far, even by a worker that died; a unit may have put the position past the end."""
     written = min(os.lseek(memory, 0, os.SEEK_CUR), os.fstat(memory).st_size)
     return os.pread(memory, written, 0).decode(errors="replace") if written else ""
 
@@ -133,7 +130,7 @@ def threads() -> int:
     return len(os.listdir("/proc/self/task"))
 
 
-def count_memory(extra: int) -> None:
+def limit_memory(extra: int) -> None:
     """Let the calling process take at most `extra` bytes of private memory beyond what it has now."""
     with open("/proc/self/status", encoding="ascii", errors="replace") as status:
         now = next((int(line.split()[1]) << 10 for line in status if line.startswith("VmData:")), 0)

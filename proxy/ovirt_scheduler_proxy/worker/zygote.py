@@ -97,7 +97,7 @@ class Worker:
         if eager:
             for name in self._settings.late:
                 self._import(name)
-        kernel.count_memory(self._settings.memory_limit)
+        kernel.limit_memory(self._settings.memory_limit)
         self._threads = kernel.threads()
 
     def _import(self, name: str) -> None:

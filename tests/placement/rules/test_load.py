@@ -12,13 +12,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.elements.ranks import rounded, single, wrapped
 from ovirt_placement.rules.elements.verdict import BalanceMove
-from ovirt_placement.rules.load import (
-    LoadLimits,
-    balance_load,
-    may_move,
-    overloaded,
-    proposals,
-)
+from ovirt_placement.rules.load import LoadLimits, balance_load, may_move, overloaded, proposals
 from tests.builders import APART, CLUSTER, cluster, group, host, pending, snapshot, vm
 from tests.examples import examples
 

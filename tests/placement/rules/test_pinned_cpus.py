@@ -9,12 +9,7 @@ from ovirt_placement.engine.clusters import parse_hosts
 from ovirt_placement.engine.vms import parse_vms
 from ovirt_placement.model import Host, Pending, Snapshot, Vm
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.engine_filters import (
-    FLAGS_NOT_READ,
-    filter_by_cpus,
-    filter_by_pinning,
-    note_flags,
-)
+from ovirt_placement.rules.engine_filters import FLAGS_NOT_READ, filter_by_cpus, filter_by_pinning, note_flags
 from ovirt_placement.rules.failover.check import check
 from tests.builders import CLUSTER, cluster, host, snapshot, vm
 

@@ -23,12 +23,7 @@ import ovirtsdk4
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.exchanges import Answer, Trust, ask_once
-from ovirt_placement.engine.connection.failures import (
-    AWAY_STATUSES,
-    Cause,
-    LogInRefused,
-    Unanswered,
-)
+from ovirt_placement.engine.connection.failures import AWAY_STATUSES, Cause, LogInRefused, Unanswered
 from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
 from ovirt_service.files import digest_name, memory_folder, one_locked, open_regular

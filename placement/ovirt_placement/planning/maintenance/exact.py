@@ -9,14 +9,7 @@ from typing import NamedTuple
 from ovirt_placement.planning.maintenance.draining import Draining, Outcome, Wave
 from ovirt_placement.planning.maintenance.site import Site
 from ovirt_placement.planning.plan import Deadline
-from ovirt_placement.planning.problem.bound import (
-    BestFirst,
-    Cost,
-    Places,
-    legal_moves,
-    places_after,
-    put_at,
-)
+from ovirt_placement.planning.problem.bound import BestFirst, Cost, Places, legal_moves, places_after, put_at
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 

@@ -10,14 +10,7 @@ from ovirt_placement.lookups import once_per_part
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
 from ovirt_placement.model.record import CLUSTER, CUSTOMER, NODE, SERVER, STICKY, SYSTEM, Record, strength
 from ovirt_placement.model.snapshot import grouped
-from ovirt_placement.rules.placement_keys.keys import (
-    ZERO,
-    Code,
-    ignored_because,
-    is_ratio,
-    number,
-    validate,
-)
+from ovirt_placement.rules.placement_keys.keys import ZERO, Code, ignored_because, is_ratio, number, validate
 
 
 class CompiledKey(Record, frozen=True):

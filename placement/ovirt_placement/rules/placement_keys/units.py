@@ -15,13 +15,7 @@ from typing import ClassVar, Final
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.constraints import OnHosts
-from ovirt_placement.rules.affinity.groups import (
-    chained_peers,
-    groups_of,
-    members,
-    parting_hosts,
-    peers_on,
-)
+from ovirt_placement.rules.affinity.groups import chained_peers, groups_of, members, parting_hosts, peers_on
 from ovirt_placement.rules.elements.placement import occupied, why_immovable
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.resources import promised_mb

@@ -12,15 +12,7 @@ from sqlalchemy import ColumnElement
 
 from ovirt_placement.store.enforcer.observations import keep_counts
 from ovirt_placement.store.orders import refuse_if_paused
-from ovirt_placement.store.sql.access import (
-    EngineRows,
-    StoreAccess,
-    age,
-    fence,
-    is_set_back,
-    now,
-    settle,
-)
+from ovirt_placement.store.sql.access import EngineRows, StoreAccess, age, fence, is_set_back, now, settle
 from ovirt_placement.store.sql.schema import IS_MIGRATION, held_steps, intents, plans, user_actions
 
 
