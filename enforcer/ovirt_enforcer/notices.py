@@ -107,9 +107,7 @@ ABOUT: Final[Mapping[NoticeKind, About]] = {
         more="vms_without_home missing_mb",
     ),
     NoticeKind.HA_ALL_CLEAR: About(
-        _NORMAL,
-        "HA reservation of cluster $cluster: $state",
-        ends="HaReservation HaReservationUnknown",
+        _NORMAL, "HA reservation of cluster $cluster: $state", ends="HaReservation HaReservationUnknown"
     ),
     NoticeKind.HA_UNKNOWN: About(
         _WARNING,
@@ -132,11 +130,7 @@ ABOUT: Final[Mapping[NoticeKind, About]] = {
         by="cluster host",
     ),
     NoticeKind.LEADER_CHANGED: About(
-        _NORMAL,
-        "enforcer $leader leads from now on, in epoch $epoch",
-        "LeaderChanged",
-        lasts=_HOUR,
-        by="",
+        _NORMAL, "enforcer $leader leads from now on, in epoch $epoch", "LeaderChanged", lasts=_HOUR, by=""
     ),
     NoticeKind.ENGINE_AWAY: About(_ERROR, "engine $engine is away: $reason", "EngineAway", by=""),
     NoticeKind.ENGINE_BACK: About(_NORMAL, "engine $engine answers again", ends="EngineAway", by=""),

@@ -87,9 +87,7 @@ def test_a_preview_says_what_the_engine_has_not_counted_yet() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from([0, 900, 1000, 4000])), max_size=6))
-def test_no_more_is_believed_of_a_host_for_what_was_believed_before(
-    readings: list[tuple[str, int]],
-) -> None:
+def test_no_more_is_believed_of_a_host_for_what_was_believed_before(readings: list[tuple[str, int]]) -> None:
     known: dict[str, Believed] = {}
     for now, (name, free_mb) in enumerate(readings):
         state = snapshot(host("h1", memory_mb=4096, free_mb=free_mb), vm(name, "h1", needs_mb=3072))

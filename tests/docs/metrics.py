@@ -20,8 +20,7 @@ Made from the code that keeps them (`make reference`). Where Prometheus reads th
 """
 #: A page of the proxy shows what its plugins are at that moment: here, none.
 _NO_PLUGINS = SimpleNamespace(
-    plugins=lambda: SimpleNamespace(pools={}, units=()),
-    breakers=SimpleNamespace(open_keys=tuple),
+    plugins=lambda: SimpleNamespace(pools={}, units=()), breakers=SimpleNamespace(open_keys=tuple)
 )
 
 

@@ -262,12 +262,7 @@ _JSON = (
 @cache
 def _state() -> bytes:
     return state_file.dumps(
-        build.snapshot(
-            build.host("h"),
-            build.vm("v1", "h"),
-            build.vm("v2"),
-            build.group("g", vms="v1 v2"),
-        )
+        build.snapshot(build.host("h"), build.vm("v1", "h"), build.vm("v2"), build.group("g", vms="v1 v2"))
     )
 
 

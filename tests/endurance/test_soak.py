@@ -20,13 +20,7 @@ _CALLS = 40
 
 
 @pytest.mark.parametrize(
-    ("right", "spoilt"),
-    [
-        ("", ""),
-        ("% 4]", "% 5]"),
-        ("% 1000)", "% 999)"),
-        ("hosts[:2]", "hosts[:1]"),
-    ],
+    ("right", "spoilt"), [("", ""), ("% 4]", "% 5]"), ("% 1000)", "% 999)"), ("hosts[:2]", "hosts[:1]")]
 )
 def test_a_wrong_answer_is_noticed(right: str, spoilt: str, tmp_path: Path) -> None:
     assert right in KNOWN_UNITS

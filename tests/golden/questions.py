@@ -63,10 +63,7 @@ def lines(name: str) -> Iterator[str]:
 
 def _named(line: str, state: Snapshot, number: int) -> str:
     """A question with names of the state in it."""
-    names = {
-        "VM": [vm.name for vm in state.vms],
-        "HOST": [host.name for host in state.hosts],
-    }
+    names = {"VM": [vm.name for vm in state.vms], "HOST": [host.name for host in state.hosts]}
     return " ".join(
         names[word][number % len(names[word])] if word in names else word for word in line.split()
     )

@@ -136,13 +136,7 @@ class Kind(Enum):
 #: Of all VMs that start, one in this many is in one long chain.
 _LONG_CHAIN_SHARE = 6
 #: How many VMs of each kind start together.
-_SIZES = {
-    Kind.CHAIN: 2,
-    Kind.SOFT_APART: 4,
-    Kind.HARD_TOGETHER: 3,
-    Kind.SOFT_TOGETHER: 3,
-    Kind.HARD_APART: 5,
-}
+_SIZES = {Kind.CHAIN: 2, Kind.SOFT_APART: 4, Kind.HARD_TOGETHER: 3, Kind.SOFT_TOGETHER: 3, Kind.HARD_APART: 5}
 
 
 @dataclass(frozen=True)
@@ -288,12 +282,7 @@ def _read(url: str, headers: Mapping[str, str] | None = None) -> bytes:
 
 @contextmanager
 def with_ours(
-    folder: Path,
-    state: Snapshot,
-    *,
-    threads: int,
-    time_scale: float = 1,
-    max_age: float | None = None,
+    folder: Path, state: Snapshot, *, threads: int, time_scale: float = 1, max_age: float | None = None
 ) -> Iterator[Stage]:
     """Run an engine with our proxy, the policy that `setup` makes, and the inventory."""
     with OurProcesses(folder, {"OVIRT_PLACEMENT_CONFIG": str(folder / "placement.toml")}) as processes:

@@ -18,10 +18,7 @@ pytestmark = pytest.mark.system
 #: Much less than the machine has, and enough for whatever a file may rightly hold.
 MEMORY = 6 * 2**30
 
-COMMANDS = {
-    "ovirt-placement": ovirt_placement.cli.main.main,
-    "ovirt-enforcer": ovirt_enforcer.cli.main.main,
-}
+COMMANDS = {"ovirt-placement": ovirt_placement.cli.main.main, "ovirt-enforcer": ovirt_enforcer.cli.main.main}
 READING = [
     "ovirt-placement violations --state FILE",
     "ovirt-placement snapshot --state FILE",

@@ -144,10 +144,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with living(state, SETTINGS, BUSY, EVENTS_PER_SECOND) as engine:
         # A machine that is busy may take longer than a decision usually waits for engine and store.
         file = write_configuration(
-            folder,
-            engine.server.api_url,
-            inventory="engine_wait_ms = 10000",
-            store="patience_seconds = 10.0",
+            folder, engine.server.api_url, inventory="engine_wait_ms = 10000", store="patience_seconds = 10.0"
         )
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file), running_proxy(environment) as proxy:

@@ -62,12 +62,7 @@ def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
 @pytest.mark.system
 @settings(max_examples=examples(200))
 @example(
-    state=snapshot(
-        host("h1"),
-        *map(vm, "abc"),
-        group("g0", TOGETHER, "a b"),
-        group("g1", APART, "a b c"),
-    ),
+    state=snapshot(host("h1"), *map(vm, "abc"), group("g0", TOGETHER, "a b"), group("g1", APART, "a b c")),
     group=group("new", TOGETHER, "a c"),
 )
 @given(snapshots(most_groups=4), groups("new"))

@@ -70,10 +70,7 @@ def test_a_section_of_a_component_is_decoded_when_it_asks(tmp_path: Path) -> Non
     ("text", "complaint"),
     [
         ('moed = "enforce"', 'moed: unknown key; did you mean "mode"?'),
-        (
-            'mode = "enforced"',
-            'mode: cannot be "enforced"; one of dry-run, enforce; did you mean "enforce"?',
-        ),
+        ('mode = "enforced"', 'mode: cannot be "enforced"; one of dry-run, enforce; did you mean "enforce"?'),
     ],
 )
 def test_a_mistake_in_a_component_is_refused_as_any_other(tmp_path: Path, text: str, complaint: str) -> None:

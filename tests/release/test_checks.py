@@ -149,9 +149,7 @@ def test_each_is_named_that_is_not_there(environ: dict[str, str], tmp_path: Path
     assert program in found
 
 
-def test_python_is_looked_for_where_distributions_have_it(
-    environ: dict[str, str],
-) -> None:
+def test_python_is_looked_for_where_distributions_have_it(environ: dict[str, str]) -> None:
     del environ["RPM_PYTHON"]
     found = [*lacking(environ)]
     assert len(found) == (not Path("/usr/bin/python3.12").exists())

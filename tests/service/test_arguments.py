@@ -137,10 +137,7 @@ class Outer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             {"count": 1, "inner": {"colour": "gren"}},
             'inner.colour: cannot be "gren"; one of red, green; did you mean "green"?',
         ),
-        (
-            {"count": 1, "many": [{"size": "huge"}]},
-            'many[0].size: cannot be "huge"; one of small, large',
-        ),
+        ({"count": 1, "many": [{"size": "huge"}]}, 'many[0].size: cannot be "huge"; one of small, large'),
     ],
 )
 def test_mistakes_are_named(document: dict[str, Any], said: str) -> None:

@@ -82,11 +82,7 @@ def test_a_cluster_is_called_healthy_only_by_its_health(of: Cluster, said: tuple
     ],
 )
 def test_what_happens_next_is_said(
-    error: str | None,
-    enforcer: dict[str, Any],
-    numbers: dict[str, Any],
-    known: dict[str, Any],
-    said: str,
+    error: str | None, enforcer: dict[str, Any], numbers: dict[str, Any], known: dict[str, Any], said: str
 ) -> None:
     standing = Standing(changed(NUMBERS, **numbers), changed(ENFORCER, **enforcer), *[None] * 4)._replace(
         **known

@@ -153,9 +153,7 @@ def _cooling_down(facts: Facts) -> Mapping[str, Held]:
 
 
 COOLDOWN: Final = vm_gate(
-    "cooldown",
-    _cooling_down,
-    lambda settings: settings.cooldown_seconds * _LONGEST * _COOLDOWNS_REMEMBERED,
+    "cooldown", _cooling_down, lambda settings: settings.cooldown_seconds * _LONGEST * _COOLDOWNS_REMEMBERED
 )
 
 

@@ -264,9 +264,7 @@ def why_unapproved(facts: Facts, cluster: str, step: Step) -> str | None:
 
 
 APPROVAL: Final = Gate(
-    name="approval",
-    step=why_unapproved,
-    reach=lambda settings: settings.approval_hours * HOUR_SECONDS,
+    name="approval", step=why_unapproved, reach=lambda settings: settings.approval_hours * HOUR_SECONDS
 )
 
 

@@ -74,11 +74,7 @@ def read_snapshot(
 
 
 def read_as_reported(
-    connection: EngineConnection,
-    *,
-    statistics: bool = False,
-    devices: bool = False,
-    policies: PolicyReader,
+    connection: EngineConnection, *, statistics: bool = False, devices: bool = False, policies: PolicyReader
 ) -> Snapshot:
     """As `read_snapshot`, but each answer as it came: what vanished between two may still be referred to.
 

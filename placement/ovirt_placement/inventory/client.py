@@ -258,10 +258,7 @@ class EngineState:
         connection, read_topology = self._connected()
         found = read_topology()
         wanted = needed(
-            found.clusters,
-            demands.statistics,
-            tagged=self._config.ha.tagged,
-            measured=demands.measured,
+            found.clusters, demands.statistics, tagged=self._config.ha.tagged, measured=demands.measured
         )
         if wanted:
             found = with_statistics(found, read_statistics(connection, wanted))

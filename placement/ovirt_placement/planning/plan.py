@@ -263,8 +263,7 @@ class Deadline:
         """
         began, worked = clock(), cpu()
         return cls(
-            lambda: seconds - (clock() - began),
-            lambda: seconds - min(clock() - began, cpu() - worked),
+            lambda: seconds - (clock() - began), lambda: seconds - min(clock() - began, cpu() - worked)
         )
 
     @property

@@ -153,11 +153,7 @@ def _newly_violated(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) 
 
 
 def plan_home(
-    snapshot: Snapshot,
-    cluster: str,
-    moved: tuple[Moved, ...],
-    frozen: Mapping[str, str],
-    deadline: Deadline,
+    snapshot: Snapshot, cluster: str, moved: tuple[Moved, ...], frozen: Mapping[str, str], deadline: Deadline
 ) -> Plan:
     """The way back as it is now: a plan, in which `remaining` has the VMs that stay, with the reason."""
     plan, kept = plan_back(snapshot, cluster, moved, frozen, deadline)

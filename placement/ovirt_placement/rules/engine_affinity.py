@@ -178,10 +178,7 @@ def gains(snapshot: Snapshot, vm: str, target: str | None) -> bool:
     if target is None or source is None or target == source:
         return False
     soft = groups_of(snapshot).get(vm, ())
-    families = (
-        _host_levels(snapshot, soft, source, target),
-        _vm_levels(snapshot, soft, vm, source, target),
-    )
+    families = (_host_levels(snapshot, soft, source, target), _vm_levels(snapshot, soft, vm, source, target))
     # More than 0 is a gain, less is a loss, by the highest priority in which the hosts differ.
     return any(next(filter(None, levels), 0) > 0 for levels in families)
 

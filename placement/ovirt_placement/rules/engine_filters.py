@@ -49,10 +49,7 @@ from ovirt_placement.rules.elements.verdict import (
 
 HOST_NOT_UP = ReasonKind("host_not_up", "is not up", veto=True)
 MEMORY_HANDED_OUT = ReasonKind(
-    "memory_handed_out",
-    "only {number:g} MiB of its memory are not handed out yet",
-    veto=True,
-    memory=True,
+    "memory_handed_out", "only {number:g} MiB of its memory are not handed out yet", veto=True, memory=True
 )
 MEMORY_AND_SWAP_IN_USE = ReasonKind(
     "memory_and_swap_in_use",
@@ -252,9 +249,7 @@ def _whatever_starts(snapshot: Snapshot, vm: str, others: frozenset[str]) -> boo
 _HOST_ALONE = Dependence(fixed=True, alike=lambda snapshot, vm: None)
 STATUS_FILTER = engines_filter("Status", filter_by_status, _HOST_ALONE)
 MEMORY_FILTER = engines_filter(
-    "Memory",
-    filter_by_memory,
-    Dependence(scope=_memory_scope, computed=True, only_narrows=_whatever_starts),
+    "Memory", filter_by_memory, Dependence(scope=_memory_scope, computed=True, only_narrows=_whatever_starts)
 )
 CPU_FILTER = engines_filter(
     "CPU",

@@ -262,12 +262,7 @@ def change_keys(
     return fresh, gone
 
 
-_PLACE = (
-    placement_keys.c.level,
-    placement_keys.c.resource,
-    placement_keys.c["class"],
-    placement_keys.c.name,
-)
+_PLACE = (placement_keys.c.level, placement_keys.c.resource, placement_keys.c["class"], placement_keys.c.name)
 _FROZEN = (frozen_keys.c.vm, cast(frozen_keys.c["keys"], Text))
 
 

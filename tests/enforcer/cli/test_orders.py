@@ -184,8 +184,7 @@ def test_a_vm_that_was_moved_twice_goes_back_to_where_it_began(ask: Ask, did: Di
 
 
 @pytest.mark.parametrize(
-    ("plan", "mistake"),
-    [("ab", 'plan "ab" is ambiguous: say abc or abd'), ("x", 'no plan "x" is recorded')],
+    ("plan", "mistake"), [("ab", 'plan "ab" is ambiguous: say abc or abd'), ("x", 'no plan "x" is recorded')]
 )
 def test_a_plan_that_is_not_known_or_ambiguous_is_a_mistake(
     ask: Ask, did: Did, plan: str, mistake: str
@@ -241,10 +240,7 @@ def test_a_cluster_is_paused_for_a_while(ask: Ask, opening: Opening, word: str) 
 def test_what_stays_paused_is_said(ask: Ask) -> None:
     for where in ("--cluster blue", "--cluster red", ""):
         ask(f"pause {where}")
-    assert ask("resume").out.splitlines()[1:] == [
-        "Still paused: cluster blue.",
-        "Still paused: cluster red.",
-    ]
+    assert ask("resume").out.splitlines()[1:] == ["Still paused: cluster blue.", "Still paused: cluster red."]
     assert ask("resume").out.startswith(
         "No pause of all clusters was in force. The failure counter is reset.\n"
     )

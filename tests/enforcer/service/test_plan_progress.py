@@ -101,11 +101,7 @@ def step(name: str, source: str, target: str, *after: int, repairs: tuple[str, .
 PLAN = Plan(
     cluster=CLUSTER,
     strategy="greedy",
-    steps=(
-        step("d", "h1", "h2"),
-        step("b", "h2", "h1", 0),
-        step("c", "h3", "h1", repairs=("all",)),
-    ),
+    steps=(step("d", "h1", "h2"), step("b", "h2", "h1", 0), step("c", "h3", "h1", repairs=("all",))),
 )
 
 

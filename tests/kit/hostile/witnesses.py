@@ -157,10 +157,7 @@ def _process(target: Callable[..., None], *arguments: object) -> Iterator[Connec
 
 
 def _be_witness(
-    end: Connection,
-    ask: Callable[[Any], str | None],
-    questions: Sequence[Any],
-    groups: Path | None,
+    end: Connection, ask: Callable[[Any], str | None], questions: Sequence[Any], groups: Path | None
 ) -> None:
     """Be a process that asks these in turn until it is sent a word, and then sends what it has noticed."""
     processors.join(groups, ask.__name__.strip("_"))

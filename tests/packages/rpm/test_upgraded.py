@@ -44,12 +44,7 @@ def begin_with_the_former_proxy(machine: Machine) -> None:
     machine.runs("systemctl", "enable", "ovirt-scheduler-proxy.service")
 
 
-CHECKS = [
-    changed_configuration_is_kept,
-    plugins_are_kept,
-    enabled_stays_enabled,
-    bytecode_counts,
-]
+CHECKS = [changed_configuration_is_kept, plugins_are_kept, enabled_stays_enabled, bytecode_counts]
 
 
 @pytest.fixture(scope="module")

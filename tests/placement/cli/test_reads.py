@@ -84,8 +84,7 @@ def test_what_is_read_of_vms_and_hosts(
 
 
 @pytest.mark.parametrize(
-    "arguments",
-    ["keys set --on cluster blue GEN 1 1", "keys define GEN --cluster blue --default 1"],
+    "arguments", ["keys set --on cluster blue GEN 1 1", "keys define GEN --cluster blue --default 1"]
 )
 def test_keys_that_hang_on_no_vm_read_none(live: LiveEngine, asked: Asked, arguments: str) -> None:
     live.run(0, *arguments.split())

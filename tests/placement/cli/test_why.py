@@ -42,12 +42,7 @@ def test_table_names_rule_group_vm_number_and_unit_for_each_host(asking: StateAs
     both = "AffinityFilter, the engine's VmAffinityGroups"
     together = "must run with VM cache, which is on host north (affinity group near)"
     assert rows == [
-        [
-            "north",
-            "refused",
-            "must not run with VM rival, which is on host north (affinity group far)",
-            both,
-        ],
+        ["north", "refused", "must not run with VM rival, which is on host north (affinity group far)", both],
         ["south", "refused", "only 100 MiB of its memory are not handed out yet", "the engine's Memory"],
         [together, both],
         ["east", "refused", "is not up", "the engine's Status"],
@@ -122,10 +117,7 @@ def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(asking: Sta
 
 @pytest.mark.parametrize(
     ("filters", "said"),
-    [
-        ((), True),
-        (("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"), False),
-    ],
+    [((), True), (("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"), False)],
 )
 def test_a_filter_that_the_engine_does_not_ask_refuses_nothing_and_that_is_said(
     asking: StateAsking, filters: tuple[str, ...], said: bool

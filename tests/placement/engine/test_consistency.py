@@ -15,12 +15,7 @@ from tests.placement.model.full_state import full_state, loaded
 
 LISTS = ["data_centers", "hosts", "vms", "networks", "vnic_profiles", "affinity_labels"]
 WHOLE = replace(
-    loaded(full_state()),
-    pending=(),
-    placement_keys=(),
-    frozen_keys=(),
-    sticky_copies=(),
-    placement_rules=(),
+    loaded(full_state()), pending=(), placement_keys=(), frozen_keys=(), sticky_copies=(), placement_rules=()
 )
 
 

@@ -167,10 +167,7 @@ class BruteForce:
         for moving in groups:
             for host in self.hosts:
                 if all(at[vm] != host.id for vm in moving) and self.may_go(at, moving, host.id):
-                    yield (
-                        tuple(host.id if vm in moving else at[vm] for vm in range(len(at))),
-                        len(moving),
-                    )
+                    yield (tuple(host.id if vm in moving else at[vm] for vm in range(len(at))), len(moving))
 
     def used_mb(self, at: Assignment, host: str) -> int:
         return sum(needed_mb(vm) for vm, there in zip(self.vms, at, strict=True) if there == host)

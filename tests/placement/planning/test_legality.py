@@ -101,9 +101,7 @@ def test_a_step_that_a_rule_refuses_only_later_is_dropped_and_reported(
     assert reported.because == (f"ThirdParty: does not like VM {dropped.step.vms[0]} there",)
 
 
-def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_cluster_whose_every_step_is_refused_ends_with_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(following, "legal", lambda state, step: False)
     plan = make_plan(snapshot(*THREE_HOSTS, *CROWDED), CLUSTER)
     assert plan.steps == ()

@@ -144,10 +144,7 @@ def test_a_vm_needs_as_many_cores_as_it_has_cpus_and_several_need_no_more_than_t
     assert reasons(snapshot(threads, host("h1", cores=4), vm("a", vcpus=5)), "a")[0].number == 4
 
 
-ENGINES_OWN = {
-    "vm_affinity_filter": filter_by_vm_groups,
-    "vm_to_host_filter": filter_by_host_groups,
-}
+ENGINES_OWN = {"vm_affinity_filter": filter_by_vm_groups, "vm_to_host_filter": filter_by_host_groups}
 ASKED = [vector for vector in load(VECTORS) if vector.kind in ENGINES_OWN]
 
 

@@ -64,9 +64,7 @@ def crowd(prefix: str, at: str, count: int, **fields: object) -> list[Vm]:
         ),
         pytest.param([vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2, 3)], None, id="an even cluster"),
         pytest.param(
-            [vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2)],
-            None,
-            id="nothing only swaps two hosts",
+            [vm(f"v{one}", f"h{one}", ha=True) for one in (1, 2)], None, id="nothing only swaps two hosts"
         ),
         pytest.param(
             (*crowd("p", "h1", 4, migratable=False), *crowd("q", "h2", 3)),

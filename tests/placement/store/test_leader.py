@@ -196,9 +196,7 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
 
 
 @pytest.mark.system
-def test_who_is_stopped_while_it_writes_keeps_the_lease_from_others_only_for_a_while(
-    server: str,
-) -> None:
+def test_who_is_stopped_while_it_writes_keeps_the_lease_from_others_only_for_a_while(server: str) -> None:
     """PostgreSQL ends its transaction; when it wakes, what it was about to write is not written."""
     mine = LeaseStore(server, engine="stopped", patience_seconds=30)
     mine.take_lease("one", LONG)

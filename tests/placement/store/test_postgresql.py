@@ -105,10 +105,7 @@ def test_a_commit_that_is_refused_says_what_is_wrong_and_nothing_is_written(
     server: PostgresServer, store: PauseStore
 ) -> None:
     database = Database(server.url, patience_seconds=PATIENCE, create=False)
-    with (
-        pytest.raises(UserError, match="no such moment") as refused,
-        database.transaction() as connection,
-    ):
+    with pytest.raises(UserError, match="no such moment") as refused, database.transaction() as connection:
         connection.exec_driver_sql(_REFUSED_LATE)
     assert not isinstance(refused.value, OutcomeUnknown)
     database.close()

@@ -52,11 +52,7 @@ def names(node: etree._Element) -> list[str]:
 
 @pytest.mark.parametrize(
     ("file", "address"),
-    [
-        ("affinitygroups", "/clusters/c1/affinitygroups"),
-        ("jobs-max4", "/jobs"),
-        ("vm-migrating", "/vms/db1"),
-    ],
+    [("affinitygroups", "/clusters/c1/affinitygroups"), ("jobs-max4", "/jobs"), ("vm-migrating", "/vms/db1")],
 )
 def test_what_is_shown_the_engine_shows(server: Server, engine: Engine, file: str, address: str) -> None:
     engine.vms.stop("idle")

@@ -37,12 +37,7 @@ from ansible_collections.ovirt_placement.core.plugins.module_utils.command impor
 
 
 def main():
-    answer(
-        "ovirt-placement",
-        "doctor",
-        (0, 1),
-        proxy={"type": "str"},
-    )
+    answer("ovirt-placement", "doctor", (0, 1), proxy={"type": "str"})
 
 
 if __name__ == "__main__":

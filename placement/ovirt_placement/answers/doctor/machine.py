@@ -77,9 +77,7 @@ def examine_inventory(config: Config) -> Iterator[FoundProblem]:
     limit = max(_STALE_SECONDS, 3 * config.inventory.interval_seconds)
     if (now() - moments.as_of) > limit:
         yield problem(
-            "stale_inventory",
-            f"the inventory's last snapshot is {now() - moments.as_of:.0f} s old",
-            log,
+            "stale_inventory", f"the inventory's last snapshot is {now() - moments.as_of:.0f} s old", log
         )
     elif not moments.store_answers:
         keys_age, by = age(moments.keys_at), "are made without placement keys"

@@ -30,13 +30,7 @@ class Fit(Enum):
 
 #: The ways that are tried, one after the other, until one leaves nothing to wish for: which host, and whether
 #: large VMs come before small ones.
-_WAYS = (
-    (Fit.SPREAD, True),
-    (Fit.FILL, True),
-    (Fit.SNUG, True),
-    (Fit.SPREAD, False),
-    (Fit.SNUG, False),
-)
+_WAYS = ((Fit.SPREAD, True), (Fit.FILL, True), (Fit.SNUG, True), (Fit.SPREAD, False), (Fit.SNUG, False))
 
 
 class Shifted(NamedTuple):

@@ -36,12 +36,7 @@ class Repairing:
     """The search for the cheapest way to repair one goal. The draft is left as it was found."""
 
     def __init__(
-        self,
-        assignment: Assignment,
-        order: EmptiestFirst,
-        goal: Goal,
-        effort: Effort,
-        deadline: Deadline,
+        self, assignment: Assignment, order: EmptiestFirst, goal: Goal, effort: Effort, deadline: Deadline
     ) -> None:
         self._assignment = assignment
         self._goal = goal

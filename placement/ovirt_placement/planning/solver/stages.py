@@ -146,14 +146,7 @@ class Solved:
 class Stages:
     """The stages of a model, in the order of `Score`."""
 
-    def __init__(
-        self,
-        model: Model,
-        *,
-        workers: int,
-        evenly: bool,
-        work: float | None = None,
-    ) -> None:
+    def __init__(self, model: Model, *, workers: int, evenly: bool, work: float | None = None) -> None:
         """`work` limits each run in the solver's own units, so that it ends alike on every machine.
 
         Only what is compared with bounds is made small if not `evenly`: neither the memory that moves nor

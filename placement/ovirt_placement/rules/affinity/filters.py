@@ -56,17 +56,13 @@ def moves_with_its_peers(snapshot: Snapshot, request: Request, peers: Iterable[s
 
 
 UNIT_MISSING = ReasonKind(
-    "unit_missing",
-    "{group} has a soft rule for VM {vm}, and the cluster's policy does not enable {unit}",
+    "unit_missing", "{group} has a soft rule for VM {vm}, and the cluster's policy does not enable {unit}"
 )
 #: The same where the policy says to refuse the VM for it, as Nova does.
 UNIT_MISSING_REFUSED = ReasonKind(UNIT_MISSING.name, UNIT_MISSING.sentence, veto=True, loud=True)
 
 #: Our weights, the half of a group that asks for each, and the name of its twin's factor in a cluster.
-_WEIGHTS = (
-    (VM_WEIGHT, "vms", "vm_affinity_weight"),
-    (HOST_WEIGHT, "hosts", "vm_to_host_weight"),
-)
+_WEIGHTS = ((VM_WEIGHT, "vms", "vm_affinity_weight"), (HOST_WEIGHT, "hosts", "vm_to_host_weight"))
 
 
 def missing_units(snapshot: Snapshot, vm_id: str) -> tuple[Reason, ...]:

@@ -199,9 +199,7 @@ class Scored(Record, frozen=True):
 
 
 def order_hosts(
-    hosts: Sequence[str],
-    weights: Mapping[str | None, Mapping[str, int]],
-    factors: Mapping[str, int],
+    hosts: Sequence[str], weights: Mapping[str | None, Mapping[str, int]], factors: Mapping[str, int]
 ) -> tuple[Scored, ...]:
     """Order hosts from best to worst.
 

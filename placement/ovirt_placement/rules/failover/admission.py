@@ -363,11 +363,7 @@ def _with_expected(snapshot: Snapshot, vms: tuple[str, ...]) -> Snapshot:
 
 
 FILTER = Rule(
-    name="HaAdmissionFilter",
-    kind=UnitKind.FILTER,
-    on_request=True,
-    notes=unknown_hosts,
-    filter=filter_hosts,
+    name="HaAdmissionFilter", kind=UnitKind.FILTER, on_request=True, notes=unknown_hosts, filter=filter_hosts
 )
 WEIGHT = Rule(
     name="HaAdmissionWeight",

@@ -55,9 +55,7 @@ MEMORY_IN_USE = ReasonKind(
     "memory_in_use", "only {number:g} MiB of its memory are physically free", veto=True
 )
 KEYS_REFUSE = ReasonKind(
-    "keys_refuse",
-    "the placement keys give it {number:g}, which is not above the last threshold",
-    veto=True,
+    "keys_refuse", "the placement keys give it {number:g}, which is not above the last threshold", veto=True
 )
 #: The first round is best.
 KEYS_ROUND = ReasonKind("keys_round", "found in round {number:g} of the operator's placement keys")
@@ -362,8 +360,5 @@ def _roomiest(snapshot: Snapshot, hosts: Sequence[str]) -> str | None:
 
 
 CHAIN_WEIGHT = Rule(
-    name="HardAffinityWeight",
-    kind=UnitKind.WEIGHT,
-    usual_factor=_USUAL_FACTOR,
-    weight=rank_by_chains,
+    name="HardAffinityWeight", kind=UnitKind.WEIGHT, usual_factor=_USUAL_FACTOR, weight=rank_by_chains
 )

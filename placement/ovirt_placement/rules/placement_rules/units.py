@@ -74,10 +74,7 @@ def _verdicts(
 
 
 def _in_turn(
-    snapshot: Snapshot,
-    request: Request,
-    asking: list[tuple[str, tuple[PlacementConstraint, ...]]],
-    host: str,
+    snapshot: Snapshot, request: Request, asking: list[tuple[str, tuple[PlacementConstraint, ...]]], host: str
 ) -> Iterator[Reason]:
     placement, whole = SnapshotPlacement(snapshot), request.unconfirmed.union(request.vms)
     for number, (vm, rules) in enumerate(asking):

@@ -110,11 +110,7 @@ class SampleStore(StoreAccess):
 
     def _record(self, cluster: str, values: Mapping[str, Any], worst: Mapping[str, Any]) -> None:
         with self._leading() as rows:
-            key = {
-                "cluster": cluster,
-                "hour": int(rows.now() // HOUR_SECONDS),
-                **dict.fromkeys(_COUNTS, 0),
-            }
+            key = {"cluster": cluster, "hour": int(rows.now() // HOUR_SECONDS), **dict.fromkeys(_COUNTS, 0)}
             rows.put(samples, key, values, **worst)
 
 

@@ -203,9 +203,7 @@ def test_anothers_balance_stays_and_that_is_reported(starting: Starting) -> None
         assert balance(live.engine, "blue-placement") == "PowerSaver"
 
 
-def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(
-    starting: Starting,
-) -> None:
+def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(starting: Starting) -> None:
     known = Units(
         filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter", "PlacementKeyFilter"),
         weights={**OUR_WEIGHTS, "PlacementKeyWeight": 1},

@@ -124,9 +124,7 @@ WITHOUT_TOKEN = [
 
 
 @pytest.mark.parametrize("answer", [*MOVED, *map(response, WITHOUT_TOKEN)])
-def test_an_answer_without_a_token_is_no_engines_and_a_password_follows_no_redirection(
-    answer: bytes,
-) -> None:
+def test_an_answer_without_a_token_is_no_engines_and_a_password_follows_no_redirection(answer: bytes) -> None:
     with answered(lambda: iter([answer])) as (server, connection):
         with pytest.raises(EngineSetupError, match="not an oVirt engine's API"):
             connection.get("/vms")

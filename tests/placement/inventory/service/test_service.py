@@ -33,11 +33,7 @@ def test_the_end_removes_what_was_published(file: Path, config: Config) -> None:
     directory = config.inventory.directory
     for number in (signal.SIGTERM, signal.SIGINT):
         with running(file) as service:
-            assert {path.name for path in directory.iterdir()} - {"state"} == {
-                "lock",
-                "names",
-                "socket",
-            }
+            assert {path.name for path in directory.iterdir()} - {"state"} == {"lock", "names", "socket"}
             service.send_signal(number)
             assert service.wait(30) == 0
         assert {path.name for path in directory.iterdir()} == {"lock", "state"}

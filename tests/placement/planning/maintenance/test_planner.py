@@ -208,10 +208,7 @@ def test_all_come_back_only_where_that_is_asked_for() -> None:
 
 
 def test_those_of_soft_rules_come_back_alone() -> None:
-    parts: list[Part] = [
-        *like_hosts(3, 3),
-        group("soft", hosts_rule=SOFT_TOGETHER, vms="h0-0", hosts="h0"),
-    ]
+    parts: list[Part] = [*like_hosts(3, 3), group("soft", hosts_rule=SOFT_TOGETHER, vms="h0-0", hosts="h0")]
     plan = plan_maintenance(snapshot(*parts), ["h0"], MaintenanceOptions(back=Return.RULED))
     assert [(step.vms, step.target) for step in plan.back] == [(("h0-0",), "h0")]
 

@@ -237,13 +237,7 @@ def test_a_hundred_hosts_are_near_the_bounds(at_once: int) -> None:
     state = generate(Sizes(hosts=100, vms=2000, groups=200, broken=0.0), seed=1)
     (cluster,) = state.clusters
     asked = tuple(host.id for host in state.hosts)
-    site = Site(
-        state,
-        cluster.id,
-        asked,
-        MaintenanceOptions(at_once=at_once),
-        Reserve(state, cluster.id, ()),
-    )
+    site = Site(state, cluster.id, asked, MaintenanceOptions(at_once=at_once), Reserve(state, cluster.id, ()))
     rounds = rounds_at_least(site)
     outcome = Draining(site, asked, None, rounds).run()
     assert outcome.blocked == ()
