@@ -7,7 +7,7 @@ import os
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from unittest.mock import patch
 
 import shtab
@@ -186,10 +186,7 @@ from ansible_collections.ovirt_placement.core.plugins.module_utils.command impor
 
 
 def main():
-    answer(
-        "{program}",
-        {arguments},
-    )
+    answer({arguments})
 
 
 if __name__ == "__main__":
@@ -207,7 +204,7 @@ def module(question: Question) -> str:
     """The module of a question: its options are those of the command that take one value."""
     short, options = question.ansible or "", list(_options(question))
     lines = ["options:" if options else "options: {}"]
-    words = [f'"{question.name}"', str(question.statuses)]
+    words = [f'"{question.command}"', f'"{question.name}"', str(question.statuses)]
     for name, kind, text, choices in options:
         folded = textwrap.fill(text, 100, initial_indent=" " * 6, subsequent_indent=" " * 6)
         lines += [f"  {name}:", f"    description: >-\n{folded}", f"    type: {kind}"]
@@ -223,8 +220,14 @@ def module(question: Question) -> str:
         summary=question.summary,
         options="\n".join(lines),
         example="    cluster: blue\n" if any(name == "cluster" for name, *_ in options) else "",
-        arguments=",\n        ".join(words),
+        arguments=_in_layout(words),
     )
+
+
+def _in_layout(words: Sequence[str]) -> str:
+    """Arguments as the formatter has them."""
+    line, lines = ", ".join(words), ",\n        ".join(words)
+    return line if len(f"    answer({line})") <= 110 else f"\n        {lines},\n    "
 
 
 def _options(question: Question) -> Iterator[tuple[str, str, str, list[str]]]:
