@@ -222,7 +222,9 @@ class Daemon:
         self._latest = reading.snapshot
         for watcher, retry_state in self._watchers:
             self._show_reading(watcher, retry_state, reading.snapshot)
-        for cluster in sorted(reading.snapshot.cluster_by_id):
+        # Who has waited longest comes first: to act for the others may take as long as a reading is fresh.
+        by_due = sorted((self._work(one).retry_state.due, one) for one in reading.snapshot.cluster_by_id)
+        for _, cluster in by_due:
             work = self._work(cluster)
             work.retry_state.name = f"cluster {reading.snapshot.cluster_by_id[cluster].name}"
             work.compare(reading.open_intents)

@@ -134,6 +134,19 @@ def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
     assert "cluster one: works again" in caplog.text
 
 
+def test_the_cluster_that_has_waited_longest_comes_first(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To act for another may take as long as a reading is fresh, each time."""
+    bench.cycles()
+    came: list[str] = []
+    monkeypatch.setattr(bench.daemon, "_reconcile", lambda cluster, reading: came.append(cluster))
+    bench.daemon._clusters["one"].retry_state.due = -1.0
+    bench.daemon._clusters["two"].retry_state.due = -5.0
+    bench.cycles()
+    assert came == ["two", "one"]
+
+
 def test_once_it_is_to_stop_nothing_more_is_begun(bench: Bench) -> None:
     bench.stopping = True
     bench.daemon.run(lambda _: True)
