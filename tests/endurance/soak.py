@@ -22,7 +22,7 @@ import psutil
 
 from ovirt_simulator.generate import Sizes
 from tests.repeating import repeating
-from tools.stage import of_records, running
+from tools.stage import records_table, running
 
 FILTERS = ("AffinityFilter", "HostAffinityFilter", "PlacementKeyFilter")
 WEIGHTS = ("SoftAffinityWeight", "HostAffinityWeight", "HaReservationWeight", "PlacementKeyWeight")
@@ -363,7 +363,7 @@ def main() -> int:
     for window in soak(options.calls, options.windows, options.kill_seconds):
         windows.append(window)
         print(", ".join(f"{name} {cell}" for name, cell in window.row().items()), flush=True)
-    print(f"\n{of_records([each.row() for each in windows])}")
+    print(f"\n{records_table([each.row() for each in windows])}")
     found = verdict(windows)
     print("\n".join(found) or "Nothing was lost or wrong, and nothing grew.")
     return 1 if found else 0
