@@ -4,6 +4,7 @@ import contextlib
 import selectors
 import signal
 import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -18,6 +19,15 @@ from ovirt_placement.model import Snapshot
 from ovirt_service.errors import EXIT_STATUS, UserError
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import COMMAND, ended, running
+
+#: The command, in which a number that is none is no answer of something else.
+WITH_A_BUG = """
+import sys
+from ovirt_placement.cli.main import main
+from ovirt_placement.engine import xml
+xml.whole = lambda written, what: int(written)
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 @pytest.mark.system
@@ -53,7 +63,7 @@ def test_a_bug_in_reading_reaches_the_log_and_not_the_end(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
     violated = b'<hosts><host id="h"><memory>much</memory></host></hosts>'
-    with running(file) as service:
+    with running(file, command=(sys.executable, "-c", WITH_A_BUG)) as service:
         engine.answer = lambda path: (200, violated) if path == "/hosts" else None
         with pytest.raises(NoSnapshot, match="reading the engine failed"):
             inventory.snapshot(config=config, max_age=0, deadline=30)
