@@ -150,9 +150,11 @@ def stands_still(state: Snapshot) -> bool:
     return not state.pending and all(one.status != "migrating" for one in state.vms)
 
 
+#: Of no more worlds than these, by chance each may let all VMs start everywhere.
+FEW = 15
 #: A kind of placement rule that worlds have, none for any or none of them; and how many worlds.
 MANY = [
-    pytest.param(None, 15, id="any"),
+    pytest.param(None, FEW, id="any"),
     *(pytest.param(kind, 2, id=f"{kind}-few") for kind in KINDS),
     *(pytest.param(kind, examples(40), id=f"{kind}-many", marks=pytest.mark.nightly) for kind in KINDS),
 ]
@@ -185,7 +187,7 @@ def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
                 assert engine.starts(one.id) in (reported or {None})
 
     start()
-    assert (closed and compared) or many == 2
+    assert (closed and compared) or many <= FEW
 
 
 @pytest.mark.parametrize(("kind", "many"), MANY)
