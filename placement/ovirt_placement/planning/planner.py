@@ -125,7 +125,7 @@ class _Planning(NamedTuple):
         harmful: set[tuple[str, str]] = set()
         found: Harm | None = None
         costly: _Attempt | None = None
-        harmful_ones: list[_Attempt] = []
+        unsafe: list[_Attempt] = []
         attempt = self._attempt(problem, posing, deadline)
         for _ in range(_MOST_REFUSALS + _MOST_HARMFUL):
             step = attempt.certified.refused
@@ -135,8 +135,10 @@ class _Planning(NamedTuple):
                 dropped |= refusal(attempt.certified.end, asked.cluster, step)
             elif len(harmful) < _MOST_HARMFUL and attempt.harm:
                 found = attempt.harm
-                costly = costly or (None if attempt.avoidable else attempt)
-                harmful_ones += [attempt]
+                if attempt.avoidable:
+                    unsafe.append(attempt)
+                else:
+                    costly = costly or attempt
                 harmful |= {(vm, one.target) for one in attempt.certified.steps for vm in one.vms}
             else:
                 break
@@ -145,7 +147,7 @@ class _Planning(NamedTuple):
         if costly is not None and (attempt.harm or attempt.worth[:-1] > costly.worth[:-1]):
             attempt = costly
         attempt = attempt.cut_off(deadline)
-        better = (one for one in harmful_ones if one.worth < attempt.worth)  # as they may be without harm
+        better = (one for one in unsafe if one.worth < attempt.worth)  # as they may be without harm
         attempt = min((attempt, *(one.cut_off(deadline) for one in better)), key=lambda one: one.worth)
         refusals = tuple(dict.fromkeys(dropped.values()))
         return self._reported(attempt, refusals, found, {vm for vm, _ in harmful}, deadline)

@@ -383,3 +383,20 @@ def test_a_plan_that_does_harm_leaves_time_for_another_and_is_carried_out_as_far
     assert moves(plan) == ["C to h3"]
     assert [one.obstacles[0].kind for one in plan.remaining] == [ObstacleKind.RESERVATION]
     assert not plan.proven
+
+
+def test_where_rules_cost_a_reservation_another_way_without_harm_may_take_more_migrations(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On h2 `a` would take the room that big needs if h3 failed; on h3 there is room once c has left it."""
+    state = snapshot(
+        cluster(ha_reservation=True),
+        host("h1", memory_mb=20480, free_mb=0),
+        host("h2", memory_mb=16384, free_mb=10240),
+        host("h3", memory_mb=16384, free_mb=4096),
+        vm("big", "h3", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("c", "h3", needs_mb=2048), vm("a", "h1", needs_mb=5120),
+        vm("b", "h1", needs_mb=12288, guaranteed_mb=0, usage_mem_percent=0, migratable=False), RIVALS,
+    )  # fmt: skip
+    monkeypatch.setattr(planner, "avoidable_harm", lambda *question: None)
+    assert sorted(moves(make_plan(state, CLUSTER, options=ALL))) == ["a to h3", "c to h2"]
