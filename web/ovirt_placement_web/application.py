@@ -1,11 +1,12 @@
 """Puts the page together: addresses, what stands before them, and what runs next to them."""
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from importlib import import_module
 from importlib.resources import files
 from pkgutil import iter_modules
+from typing import Any
 from urllib.parse import urlsplit
 
 from anyio import create_task_group, sleep
@@ -38,6 +39,12 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
     sites = tuple(Site(one, root, settings, metrics) for root, one in engines(config, settings).items())
     for site in sites:
         site.places = sites
+    # Each is given errors of its kind alone, which Starlette's type does not say.
+    handlers: dict[Any, Callable[..., Response]] = {
+        Refusal: refused,
+        UserError: lambda request, error: refused(request, Refusal(503, sentence(error))),
+        HTTPException: _unknown,
+    }
     app = Starlette(
         # The first engine's path is that of all; without its last slash it leads on to the first view.
         routes=[
@@ -47,11 +54,7 @@ def application(config: Config, settings: WebSettings, at: Listening, metrics: W
         middleware=[
             Middleware(Guard, sites=sites, origins=origins(settings, at, config.source), is_tls=at.tls)
         ],
-        exception_handlers={
-            Refusal: refused,  # type: ignore[dict-item]
-            UserError: lambda request, error: refused(request, Refusal(503, sentence(error))),
-            HTTPException: _unknown,  # type: ignore[dict-item]
-        },
+        exception_handlers=handlers,
         lifespan=_lifespan,
     )
     app.state.sites = sites

@@ -18,7 +18,7 @@ from ovirt_service.errors import UserError
 from ovirt_service.http.addresses import is_loopback
 from ovirt_service.log import AuditLog
 
-#: The same whatever was refused: a stranger does not learn which names there are.
+#: The same for each refusal: a stranger does not learn which names there are.
 _WRONG = "The engine does not take this name and password."
 _AWAY = "The engine does not answer: log in again when it does."
 _LONGEST = 1024

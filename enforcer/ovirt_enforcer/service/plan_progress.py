@@ -51,9 +51,11 @@ def fitting_steps(
             and (violated - remains_violated).isdisjoint(plan.steps[place].repairs)
             and not _is_useless(plan, place, without, lost)
         )
+        if left == kept == ahead:
+            return kept
         if left == kept:
             allowed = remains_violated | violated_groups(projection, plan.cluster)
-            return kept if kept == ahead or violated <= allowed else frozenset()
+            return kept if violated <= allowed else frozenset()
         kept = left
 
 

@@ -305,7 +305,7 @@ def _unreserved(snapshot: Snapshot, cluster: Cluster) -> Iterator[Unreserved]:
         form, vms = rule.form, tuple(vm for vm in rule.vms if vm in snapshot.vm_by_id)
         if not rule.hard or not isinstance(form, AtMost) or form.place_of or not form.most:
             continue
-        needed = -(-len(form.sets(vms)) // form.most)
+        needed = form.places_needed(vms)
         lost = form.sets(vm for vm in vms if snapshot.vm_by_id[vm].ha)
         # Where not even one host is left, it is for no rule.
         left = max(1, hosts - cluster.ha_failures)

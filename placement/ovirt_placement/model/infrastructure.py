@@ -211,7 +211,7 @@ class Vm(Struct, frozen=True):
         return frozenset(self.pinned_hosts) if self.pinned_hosts and not self.migratable else None
 
 
-#: More than this no machine has, and nobody asks for: sums of it must fit into a solver's numbers.
+#: More than this no machine has, and no rule needs: sums of it must fit into a solver's numbers.
 LARGEST: Final = 10**12
 #: The engine keeps a priority as a whole number of these. Source: AffinityGroup.PRIORITY_PRECISION.
 STEPS_PER_UNIT: Final = 10**7

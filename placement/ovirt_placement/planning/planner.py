@@ -158,10 +158,8 @@ class _Planning(NamedTuple):
         Problems of this cluster take `posing` seconds to be posed.
         """
         left = max(_CHECKING_SECONDS, deadline.seconds_left())
-        share = max(_LEAST_SOLVING_SHARE, min(_SOLVING_SHARE, 1.0 - _CHECKING_SECONDS / left))
-        share = min(share, max(_LEAST_SHARE, 1.0 - _CHECKS_A_POSE * posing / left))
-        if self.asked.snapshot.cluster_by_id[self.asked.cluster].ha_reservation:
-            share *= _HARMFUL_SHARE
+        reserves = self.asked.snapshot.cluster_by_id[self.asked.cluster].ha_reservation
+        share = _solving_share(left, posing) * (_HARMFUL_SHARE if reserves else 1.0)
         late = deadline.later(_LATE_SHARE * left + _LATE_SECONDS)
         attempts: list[_Attempt] = []
         for solution in solve(problem, self.strategy, deadline.within(share, lent=0.0)):
@@ -205,3 +203,9 @@ class _Planning(NamedTuple):
             at_least=at_least,
             seconds=plan_seconds(steps),
         )
+
+
+def _solving_share(left: float, posing: float) -> float:
+    """The share of the seconds left in which solutions are looked for, by how long it took to pose one."""
+    small = max(_LEAST_SOLVING_SHARE, min(_SOLVING_SHARE, 1.0 - _CHECKING_SECONDS / left))
+    return min(small, max(_LEAST_SHARE, 1.0 - _CHECKS_A_POSE * posing / left))

@@ -198,7 +198,7 @@ def _places(problem: Problem, goal: Goal) -> int:
 
 def _needs(goal: Goal) -> int:
     """How many places a rule needs that limits its VMs; else none."""
-    return -(-len(goal.limit.sets(goal.vms)) // goal.limit.most) if goal.limit is not None else 0
+    return goal.limit.places_needed(goal.vms) if goal.limit is not None else 0
 
 
 def _by_itself(problem: Problem, goal: Goal) -> Obstacle:

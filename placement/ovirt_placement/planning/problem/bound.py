@@ -170,7 +170,7 @@ def _too_many(problem: Problem, goal: Goal) -> bool:
     limit = goal.limit
     if limit is None:
         return False
-    return -(-len(limit.sets(goal.vms)) // limit.most) > len(_places(problem, goal, limit))
+    return limit.places_needed(goal.vms) > len(_places(problem, goal, limit))
 
 
 def _places(problem: Problem, goal: Goal, limit: AtMost) -> set[str]:

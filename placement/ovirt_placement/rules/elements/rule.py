@@ -56,6 +56,10 @@ class AtMost(Record, frozen=True):
         """The sets of some VMs."""
         return {self.set_of.get(vm, vm) for vm in vms}
 
+    def places_needed(self, vms: Iterable[str]) -> int:
+        """The fewest places on which all of these are."""
+        return -(-len(self.sets(vms)) // self.most)
+
     def excess(self, sizes: Iterable[int]) -> int:
         """How many VMs must leave a place with sets of these sizes: those of the smallest sets."""
         ordered = sorted(sizes, reverse=True)

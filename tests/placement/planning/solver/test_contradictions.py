@@ -260,7 +260,7 @@ def respected(problem: Problem, element: Element, placement: Placement) -> bool:
 
 
 def free(problem: Problem, goal: Goal) -> set[str]:
-    """VMs of the goal, and those that hard rules tie to them; nobody asks what else might move."""
+    """VMs of the goal, and those that hard rules tie to them; it is not asked what else might move."""
     found = set(goal.vms)
     while more := {
         vm
