@@ -2,10 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from prometheus_client import Counter
 
@@ -73,6 +73,16 @@ async def in_thread(work: Callable[[], _Result]) -> _Result:
 _BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
+class Asked(NamedTuple):
+    """What one dialogue is about."""
+
+    kind: SubjectKind
+    ids: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {', '.join(self.ids)}".rstrip()
+
+
 class LateSubjects(set[Subject]):
     """Those that a search held up, or that were late: each is asked for by itself."""
 
@@ -80,17 +90,17 @@ class LateSubjects(set[Subject]):
         super().__init__()
         self._said = Said()
 
-    def note(self, kind: SubjectKind, ids: Sequence[str], *, late: bool) -> None:
+    def note(self, asked: Asked, *, late: bool) -> None:
         """Take note of whether an answer is late: no other object shall wait for that the next time."""
-        subjects, names = {Subject(kind, identity) for identity in ids}, f"{kind} {', '.join(ids)}".rstrip()
+        subjects = {Subject(asked.kind, identity) for identity in asked.ids}
         if late:
             self.update(subjects)
-            if len(subjects) == 1 and self._said.is_news(names):
-                _log.warning("%s: the engine takes long to answer; all else is read meanwhile", names)
+            if len(subjects) == 1 and self._said.is_news(asked):
+                _log.warning("%s: the engine takes long to answer; all else is read meanwhile", asked)
         elif self & subjects:
             self.difference_update(subjects)
-            if self._said.is_over(names):
-                _log.info("%s: the engine answers in time again", names)
+            if self._said.is_over(asked):
+                _log.info("%s: the engine answers in time again", asked)
 
 
 class InventoryMetrics(Instruments):

@@ -9,7 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import Any
 
 from ovirt_placement.engine.connection.client import EngineConnection, at_most
 from ovirt_placement.engine.connection.dialogues import Dialogue, Dialogues
@@ -19,7 +19,7 @@ from ovirt_placement.engine.topology import LONGEST_SEARCH, find_vms
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Span
 from ovirt_placement.inventory.publication import Moments
-from ovirt_placement.inventory.service.attempts import LateSubjects
+from ovirt_placement.inventory.service.attempts import Asked, LateSubjects
 from ovirt_placement.inventory.service.events import (
     ENGINE_STARTED,
     HOST_TAGS_CHANGED,
@@ -69,16 +69,6 @@ _NEVER = float("-inf")
 _log = logging.getLogger(__name__)
 
 
-class _Asked(NamedTuple):
-    """What one dialogue is about."""
-
-    kind: SubjectKind
-    ids: tuple[str, ...]
-
-    def __str__(self) -> str:
-        return f"{self.kind} {', '.join(self.ids)}".rstrip()
-
-
 class Follower:
     """One view of the engine, brought up to date by `turn`; larger readings are handed in from outside.
 
@@ -105,7 +95,7 @@ class Follower:
         self._view = View(tagged=tagged)
         self._rereads = Rereads()
         self._policies = PolicyReader()
-        self._dialogues: Dialogues[_Asked] = Dialogues(patience_seconds=patience_seconds, came_late=came_late)
+        self._dialogues: Dialogues[Asked] = Dialogues(patience_seconds=patience_seconds, came_late=came_late)
         self._search_seconds = _SEARCH_PATIENCE * patience_seconds
         self._late = LateSubjects()
         #: When hosts were last read by their ids.
@@ -310,7 +300,7 @@ class Follower:
         size = 1 if kind is SubjectKind.CLUSTER else LONGEST_SEARCH
         chunks = [together[at : at + size] for at in range(0, len(together), size)]
         for chunk in (*chunks, *alone):
-            self._dialogues.begin(_Asked(kind, tuple(chunk)), self._reading(kind, chunk, seek=seek))
+            self._dialogues.begin(Asked(kind, tuple(chunk)), self._reading(kind, chunk, seek=seek))
 
     def _begin_hosts(self, memory_seconds: float) -> None:
         """Read hosts that events speak of; with them, or after this many seconds, those with other memory."""
@@ -344,13 +334,13 @@ class Follower:
         self._dialogues.wait()
         errors: list[Exception] = []
         for asked, outcome in self._dialogues.pop_all_ended():
-            self._late.note(asked.kind, asked.ids, late=outcome.late)
+            self._late.note(asked, late=outcome.late)
             if outcome.late and isinstance(outcome.error, UserError):
                 _log.info("%s: asks again: %s", asked, outcome.error)
             elif outcome.error is not None:
                 errors.append(outcome.error)
         for asked in self._dialogues.late:
-            self._late.note(asked.kind, asked.ids, late=True)
+            self._late.note(asked, late=True)
         if errors:
             raise errors[0]
 

@@ -79,9 +79,8 @@ def plan_maintenance(
     untried = [BlockedHost(host=host, vms=(), obstacles=(no_round,)) for host in site.asked if host in left]
     rounds, proven = (*found.rounds, *more), outcome.proven and not more
     site = with_fields(site, asked=tuple(host for host in site.asked if host not in left))
-    if (
-        left and site.asked and not proven and not deadline.over
-    ):  # these alone may take fewer rounds, or migrations
+    # These alone may take fewer rounds, or migrations.
+    if left and site.asked and not proven and not deadline.over:
         alone, outcome, found = _planned(site, deadline.within(_ROUNDS_SHARE))
         taken = {host for one in found.rounds for host in one.hosts}
         if taken == {*site.asked} and _cost(found.rounds) <= _cost(rounds):
