@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.engine.topology import consistent
 from ovirt_placement.inventory.publication import EMPTY, find_changes, with_changes, with_known
 from ovirt_placement.lookups import prepare, share, with_more_pending
 from ovirt_placement.model import Pending, Snapshot, Vm, state_file
+from ovirt_placement.model.state_file import consistent
 from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.catalogue import UNITS, find_violations
 from ovirt_placement.rules.elements.rule import UnitKind

@@ -34,10 +34,11 @@ from ovirt_placement.cli.questions import PATIENCE_SECONDS
 from ovirt_placement.engine import actions as engine
 from ovirt_placement.engine.actions import EDITABLE, Members
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.topology import consistent, read_descriptions, read_groups, read_snapshot
+from ovirt_placement.engine.topology import read_descriptions, read_groups, read_snapshot
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, yaml_files
+from ovirt_placement.model.state_file import consistent
 from ovirt_placement.model.yaml_files import GroupEntry, stored_priority, stored_text
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError

@@ -19,7 +19,6 @@ from ovirt_placement.answers.keys.change import (
     keys_change,
     objections,
     read_records,
-    with_details,
 )
 from ovirt_placement.answers.question import AuthoredState
 from ovirt_placement.cli.changes import add_writing, connected, login_name, opened, show_change, stops
@@ -57,8 +56,10 @@ def read_keys(args: argparse.Namespace) -> AuthoredState:
         snapshot = with_keys(snapshot, records)
     if args.keys is not None:
         if args.state is None:  # they may refer to what no key in the store refers to
+            from ovirt_placement.engine.topology import detailed  # loads the SDK
+
             with connected(args) as connection:
-                snapshot = with_details(connection, snapshot, ALL_DETAILS)
+                snapshot = detailed(connection, snapshot, ALL_DETAILS)
         keys = yaml_files.load_keys(args.keys, snapshot)
         return AuthoredState(replace(snapshot, placement_keys=keys), {})
     return AuthoredState(snapshot, {KeyPlace.of_key(one.key): one for one in authors})

@@ -1,14 +1,11 @@
 """Reads a snapshot from an engine: four requests for the topology, and more only where more is asked for.
 
-It is made consistent: what vanished between two requests is named by neither.
-
 What hangs on VMs the engine looks up for each of them by itself.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
-from itertools import chain
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -32,14 +29,13 @@ from ovirt_placement.model import (
     AffinityGroup,
     AffinityLabel,
     Cluster,
-    DataCenter,
     Host,
     Network,
     Snapshot,
     Vm,
     VnicProfile,
 )
-from ovirt_placement.model.infrastructure import RUNNING_STATUSES
+from ovirt_placement.model.state_file import consistent
 from ovirt_placement.rules.doubts import believed
 
 #: For each entity the engine looks up what is followed, one by one: ask only for what will be used.
@@ -58,23 +54,32 @@ def read_snapshot(
     *,
     statistics: bool = False,
     devices: bool = False,
+    vms: bool = True,
     policies: PolicyReader | None = None,
 ) -> Snapshot:
     """Read what rules of placement need: four requests for the topology, one for the data centers.
 
     Scheduling policies cost a few more; a frequent reader gives a `PolicyReader`, which remembers them.
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
-    interfaces and what those refer to, and the owners of VMs. Raises what `EngineConnection.get` raises.
+    interfaces and what those refer to, and the owners of VMs. It may do without `vms`, which take longer than
+    all the rest. Raises what `EngineConnection.get` raises.
     """
     policies = policies or PolicyReader()
-    reported = read_as_reported(connection, statistics=statistics, devices=devices, policies=policies)
+    reported = read_as_reported(
+        connection, statistics=statistics, devices=devices, vms=vms, policies=policies
+    )
     if devices:
         reported = detailed(connection, reported, ALL_DETAILS)
     return believed(consistent(with_failover_hosts(reported)))
 
 
 def read_as_reported(
-    connection: EngineConnection, *, statistics: bool = False, devices: bool = False, policies: PolicyReader
+    connection: EngineConnection,
+    *,
+    statistics: bool = False,
+    devices: bool = False,
+    vms: bool = True,
+    policies: PolicyReader,
 ) -> Snapshot:
     """As `read_snapshot`, but each answer as it came: what vanished between two may still be referred to.
 
@@ -86,29 +91,9 @@ def read_as_reported(
             clusters=with_policies(connection, found, policies),
             affinity_groups=found.groups,
             hosts=read_hosts(connection, statistics=statistics, devices=devices),
-            vms=read_vms(connection, statistics=statistics),
+            vms=read_vms(connection, statistics=statistics) if vms else (),
             affinity_labels=read_labels(connection),
-            data_centers=_data_centers(connection),
-        )
-
-
-def read_infrastructure(connection: EngineConnection) -> Snapshot:
-    """Read clusters, hosts and data centers: VMs take longer than all the rest.
-
-    Raises what `EngineConnection.get` raises.
-    """
-    with whole_answers(connection):
-        return consistent(
-            Snapshot(
-                clusters=with_policies(
-                    connection, clusters.parse_clusters(_answer_of_an_engine(connection)), PolicyReader()
-                ),
-                hosts=read_hosts(connection),
-                data_centers=_data_centers(connection),
-                vms=(),
-                affinity_groups=(),
-                affinity_labels=(),
-            )
+            data_centers=clusters.data_centers(get_collection(connection, "/datacenters")),
         )
 
 
@@ -143,10 +128,6 @@ def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple
 def measured_vms(connection: EngineConnection) -> Iterator[Vm]:
     """Read VMs with their statistics, page by page, as `paged_vms` does."""
     return (found.vm for found in paged_vms(connection, ("statistics",), MEASURED))
-
-
-def _data_centers(connection: EngineConnection) -> tuple[DataCenter, ...]:
-    return clusters.data_centers(get_collection(connection, "/datacenters"))
 
 
 def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
@@ -193,7 +174,7 @@ def detailed(connection: EngineConnection, snapshot: Snapshot, details: Detail) 
         for vm in snapshot.vms
         for one in (found.get(vm.id, vm),)
     )
-    return replace(snapshot, vms=vms, networks=networks, vnic_profiles=profiles)
+    return consistent(replace(snapshot, vms=vms, networks=networks, vnic_profiles=profiles))
 
 
 def read_descriptions(connection: EngineConnection, cluster: str) -> dict[str, str]:
@@ -269,105 +250,3 @@ def _reread(
             if (one := get_entity(connection, path, lacked, **query)) is not None:
                 found.update((entity.id, entity) for entity in read(one))
     return found
-
-
-# One snapshot of several answers: what vanished between two requests is named by neither.
-
-
-class _There(NamedTuple):
-    """What may be named: the ids of what is there and can stand."""
-
-    data_centers: Set[str]
-    clusters: Set[str]
-    hosts: Set[str]
-    vms: Set[str]
-    profiles: Set[str]
-    labels: Set[str]
-
-
-def consistent(snapshot: Snapshot) -> Snapshot:
-    """Drop the references to what the snapshot does not hold, and what cannot stand without them."""
-    there = _there(snapshot)
-    vms = snapshot.vms
-    if not _all_stand(vms, there):
-        vms = tuple(kept for vm in vms if (kept := _vm(vm, there)) is not None)
-    return replace(
-        snapshot,
-        clusters=tuple(
-            one if one.data_center in there.data_centers else replace(one, data_center=None)
-            for one in snapshot.clusters
-        ),
-        hosts=tuple(host for host in snapshot.hosts if host.cluster in there.clusters),
-        vms=vms,
-        affinity_groups=tuple(_group(group, there) for group in snapshot.affinity_groups),
-        affinity_labels=tuple(
-            replace(label, vms=_known(label.vms, there.vms), hosts=_known(label.hosts, there.hosts))
-            for label in snapshot.affinity_labels
-        ),
-        vnic_profiles=tuple(profile for profile in snapshot.vnic_profiles if profile.id in there.profiles),
-    )
-
-
-def _all_stand(vms: Sequence[Vm], there: _There) -> bool:
-    """Whether everything that any VM names is there, as nearly always: sets show that much quicker."""
-    hosts: set[str | None] = {vm.host for vm in vms}
-    hosts.update(vm.migrating_to for vm in vms)
-    hosts.update(chain.from_iterable(vm.pinned_hosts for vm in vms))
-    profiles = {nic.vnic_profile for vm in vms for nic in vm.nics}
-    return (
-        {vm.cluster for vm in vms} <= there.clusters
-        and hosts - {None} <= there.hosts
-        and profiles - {None} <= there.profiles
-    )
-
-
-def _there(reported: Snapshot) -> _There:
-    clusters = {cluster.id for cluster in reported.clusters}
-    networks = {network.id for network in reported.networks}
-    return _There(
-        data_centers={data_center.id for data_center in reported.data_centers},
-        clusters=clusters,
-        hosts={host.id for host in reported.hosts if host.cluster in clusters},
-        vms={vm.id for vm in reported.vms if vm.cluster in clusters},
-        profiles={profile.id for profile in reported.vnic_profiles if profile.network in networks},
-        labels={label.id for label in reported.affinity_labels},
-    )
-
-
-def _vm(vm: Vm, there: _There) -> Vm | None:
-    """Keep of a VM what can stand."""
-    if vm.cluster not in there.clusters:
-        return None
-    if vm.host is not None and vm.host not in there.hosts:
-        # Its host was removed a moment ago: it runs on none that is known.
-        vm = replace(vm, host=None, status="unknown" if vm.status in RUNNING_STATUSES else vm.status)
-    if vm.migrating_to is not None and vm.migrating_to not in there.hosts:
-        vm = replace(vm, migrating_to=None)
-    if vm.pinned_hosts and not there.hosts >= {*vm.pinned_hosts}:
-        vm = replace(vm, pinned_hosts=_known(vm.pinned_hosts, there.hosts))
-    if any(nic.vnic_profile is not None and nic.vnic_profile not in there.profiles for nic in vm.nics):
-        vm = replace(
-            vm,
-            nics=tuple(
-                nic if nic.vnic_profile in there.profiles else replace(nic, vnic_profile=None)
-                for nic in vm.nics
-            ),
-        )
-    return vm
-
-
-def _group(group: AffinityGroup, there: _There) -> AffinityGroup:
-    labels = {*group.vm_labels, *group.host_labels}
-    if there.vms >= {*group.vms} and there.hosts >= {*group.hosts} and there.labels >= labels:
-        return group
-    return replace(
-        group,
-        vms=_known(group.vms, there.vms),
-        hosts=_known(group.hosts, there.hosts),
-        vm_labels=_known(group.vm_labels, there.labels),
-        host_labels=_known(group.host_labels, there.labels),
-    )
-
-
-def _known(ids: tuple[str, ...], known: Collection[str]) -> tuple[str, ...]:
-    return tuple(referred for referred in ids if referred in known)

@@ -253,7 +253,7 @@ class EngineState:
 
     def _read_all(self, demands: Demands) -> Snapshot:
         # The SDK takes long to load and is not needed where a service runs.
-        from ovirt_placement.engine.topology import consistent, detailed
+        from ovirt_placement.engine.topology import detailed
 
         connection, read_topology = self._connected()
         found = read_topology()
@@ -263,7 +263,7 @@ class EngineState:
         if wanted:
             found = with_statistics(found, read_statistics(connection, wanted))
         if demands.details:
-            found = consistent(detailed(connection, found, demands.details))
+            found = detailed(connection, found, demands.details)
         self._searches.want(demands.searches)
         self._searches.put(read_searches(connection, demands.searches))
         return replace(found, member_searches=self._searches.found)

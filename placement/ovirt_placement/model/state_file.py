@@ -1,11 +1,14 @@
 """Reads and writes the cluster state file: the placement state of a whole engine, refused if it cannot be."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from itertools import chain
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.infrastructure import (
@@ -43,16 +46,16 @@ def _check_keys(snapshot: Snapshot) -> None:
             _refuse(f"{path}.name", f'"{key.name}" is set there by {before} already')
 
 
-#: What the records of each list are called that others refer to.
+#: What the records of each list are called that others refer to, each list after those that it refers to.
 _NOUNS = {
     "data_centers": "data center",
     "clusters": "cluster",
     "hosts": "host",
-    "vms": "VM",
     "networks": "network",
     "vnic_profiles": "vNIC profile",
-    "affinity_groups": "affinity group",
+    "vms": "VM",
     "affinity_labels": "affinity label",
+    "affinity_groups": "affinity group",
 }
 #: By list and field, the list that an id stands in; a field may hold one, none, or several. Members of other
 #: clusters are legal: the engine lets them in, and its rules say what they count for.
@@ -73,6 +76,8 @@ _REFERENCES: Mapping[str, Mapping[str, str]] = {
     "frozen_keys": {"vm": "vms"},
     "sticky_copies": {"vm": "vms"},
 }
+#: What has one of these belongs to it, and goes with it.
+_OWNERS = frozenset({"cluster", "network"})
 #: The least that fields may be, where they are known.
 _LEAST: Mapping[str, Mapping[str, int]] = {
     "clusters": {"memory_overcommit_percent": 1, "cpu_overcommit_percent": 1, "ha_failures": 0},
@@ -116,6 +121,51 @@ def check(snapshot: Snapshot) -> None:
     _check_keys(snapshot)
     # Members of rules that are not there stop no placement, and are reported elsewhere.
     check_unique("placement_rules", "name", snapshot.placement_rules)
+
+
+def consistent(snapshot: Snapshot) -> Snapshot:
+    """Drop the references to what the snapshot does not hold, and what cannot stand without them.
+
+    So it is one, though put together of several answers: what vanished between two is named by neither.
+    """
+    lists: dict[str, tuple[Any, ...]] = {}
+    known: dict[str, Set[str | None]] = {}
+    for name in _NOUNS:
+        records = getattr(snapshot, name)
+        for field, referred in _REFERENCES.get(name, {}).items():
+            records = _referring(records, field, known[referred])
+        lists[name], known[name] = records, {None, *(one.id for one in records)}
+    profiles = known["vnic_profiles"]
+    if not {nic.vnic_profile for vm in lists["vms"] for nic in vm.nics} <= profiles:
+        lists["vms"] = tuple(
+            replace(vm, nics=_referring(vm.nics, "vnic_profile", profiles)) for vm in lists["vms"]
+        )
+    return replace(snapshot, **lists)
+
+
+def _referring(records: tuple[Any, ...], field: str, known: Set[str | None]) -> tuple[Any, ...]:
+    """Records whose field names but what is known: as nearly always all do, which sets show much quicker."""
+    values = list(map(attrgetter(field), records))
+    if values and isinstance(values[0], tuple):
+        values = list(chain.from_iterable(values))
+    if set(values) <= known:
+        return records
+    return tuple(left for one in records if (left := _left_of(one, field, known)) is not None)
+
+
+def _left_of(record: Any, field: str, known: Set[str | None]) -> Any:
+    """The record, naming but what is known; None where it cannot stand without."""
+    value = getattr(record, field)
+    if isinstance(value, tuple):
+        left = tuple(one for one in value if one in known)
+        return record if left == value else replace(record, **{field: left})
+    if value in known:
+        return record
+    if field in _OWNERS:
+        return None
+    if field == "host" and record.status in RUNNING_STATUSES:
+        record = replace(record, status="unknown")  # its host was removed a moment ago
+    return replace(record, **{field: None})
 
 
 def _listed(name: str, records: Sequence[Any]) -> Iterator[tuple[str, Any]]:

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.engine.requests import RULES, Doubts, Implausible
-from ovirt_placement.engine.topology import consistent
 from ovirt_placement.model import Nic, state_file
+from ovirt_placement.model.state_file import consistent
 from tests.placement.model.full_state import full_state, loaded
 
 LISTS = ["data_centers", "hosts", "vms", "networks", "vnic_profiles", "affinity_labels"]

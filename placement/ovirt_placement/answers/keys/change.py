@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec.structs import replace
 
@@ -45,11 +45,6 @@ from ovirt_placement.store.sql.database import StoreUnmade
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
-if TYPE_CHECKING:
-    from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.vms import Detail
-
-
 # -- What placement keys can be set on, fresh enough for a person who sets some.
 #: What keys on these levels are set on hangs on no VM.
 _WITHOUT_VMS = frozenset({CLUSTER, NODE, "vdc", "vdc_offer"})
@@ -78,21 +73,15 @@ def read_engine(config: Config, levels: Iterable[str] = SETTABLE) -> Snapshot:
     """All that keys on these levels can be set on, read from the engine at this moment."""
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import connect
-    from ovirt_placement.engine.topology import read_infrastructure, read_snapshot
+    from ovirt_placement.engine.topology import detailed, read_snapshot
 
     levels = tuple(levels)
     details = referred(levels)
     with connect(config.engine) as connection:
         if _WITHOUT_VMS.issuperset(levels):
-            return read_infrastructure(connection)
+            return read_snapshot(connection, vms=False)
         snapshot = read_snapshot(connection)
-        return with_details(connection, snapshot, details) if details else snapshot
-
-
-def with_details(connection: EngineConnection, snapshot: Snapshot, details: Detail) -> Snapshot:
-    from ovirt_placement.engine.topology import consistent, detailed
-
-    return consistent(detailed(connection, snapshot, details))
+        return detailed(connection, snapshot, details) if details else snapshot
 
 
 def read_with(config: Config, snapshot: Snapshot, level: str) -> Snapshot:

@@ -16,7 +16,6 @@ from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.requests import RULES, Doubts, Kinds, kinds_of
 from ovirt_placement.engine.topology import (
-    consistent,
     read_as_reported,
     read_hosts,
     read_labels,
@@ -46,6 +45,7 @@ from ovirt_placement.inventory.service.events import VmReports
 from ovirt_placement.inventory.service.schedule import ReconciliationScope, Subject, SubjectKind
 from ovirt_placement.model import AffinityGroup, Cluster, Host, MemberSearch, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_TAGS
+from ovirt_placement.model.state_file import consistent
 from ovirt_placement.rules.doubts import Believed, believed
 
 _log = logging.getLogger(__name__)
