@@ -8,7 +8,9 @@ import sqlalchemy
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Intent, Store
+from ovirt_placement.store.enforcer.maintenance import HostProgress, MaintenanceRun
 from ovirt_placement.store.keys import KeyChange, KeyStore
+from tests.builders import CLUSTER
 
 
 @contextmanager
@@ -44,3 +46,13 @@ def prepared(
     migration = IntendedMigration(vm=vm, correlation_id=correlation_id, **values)
     (intent,) = store.prepare([migration], epoch=epoch)
     return intent
+
+
+def run_of(*hosts: str | HostProgress, **fields: Any) -> MaintenanceRun:
+    """A maintenance run that is under way; what is not said of a host is its id."""
+    numbered = enumerate(hosts)
+    known = (
+        HostProgress(host=one, name=one, position=at) if isinstance(one, str) else one for at, one in numbered
+    )
+    given = {"id": "run", "cluster": CLUSTER, "cluster_name": CLUSTER, "requested_by": "ada"}
+    return MaintenanceRun(hosts=tuple(known), **{**given, **fields})

@@ -1,8 +1,7 @@
 """What people order, by commands or on the page: plans carried out, and maintenance runs."""
 
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
@@ -21,15 +20,7 @@ from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore
-from ovirt_placement.store.enforcer.maintenance import (
-    HostPhase,
-    HostProgress,
-    MaintenanceRequest,
-    MaintenanceRun,
-    MaintenanceStore,
-    RunState,
-    Work,
-)
+from ovirt_placement.store.enforcer.maintenance import HostProgress, MaintenanceRequest, MaintenanceRun, Work
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_placement.store.sql.access import opened, stored
 from ovirt_service.errors import UserError
@@ -109,39 +100,12 @@ def order_looked_at(
     order(config, [document], set_by=set_by, undoes=undoes)
 
 
-class RunOrder(NamedTuple):
-    """What becomes of a run that is under way in one of some states, and how that is reported."""
-
-    state: RunState
-    after: tuple[RunState, ...]
-    said: str
-
-
-ORDERS: Final = {
-    "pause": RunOrder(
-        RunState.PAUSED, (RunState.RUNNING,), "is paused: what is under way goes on, nothing new begins"
-    ),
-    "resume": RunOrder(RunState.RUNNING, (RunState.PAUSED,), "goes on"),
-    "stop": RunOrder(
-        RunState.STOPPING,
-        (RunState.RUNNING, RunState.PAUSED),
-        "is to end: a host that is out of service is brought up first",
-    ),
-}
-
-
 def check_settings(config: Config, work: Work) -> None:
     """Raise `UserError` if the enforcer, as it is set, would not carry out such a run."""
     settings = config.section("enforcer", EnforcerSettings)
     if work is Work.COMMAND and not settings.maintenance.command:
         raise UserError("--work command needs a command in [enforcer.maintenance]")
     check_acts(config, Mode.ENFORCE)
-
-
-def check_one_cluster(hosts: Sequence[Host]) -> None:
-    """Raise `UserError` if these are of several clusters."""
-    if len({host.cluster for host in hosts}) > 1:
-        raise UserError("these hosts are of several clusters: begin a run for each")
 
 
 def run_meant(
@@ -152,42 +116,18 @@ def run_meant(
     *,
     requested_by: str,
 ) -> MaintenanceRun:
-    """A run of these hosts of one cluster, as it would be requested, without an id. Raises `UserError`."""
-    check_one_cluster(hosts)
+    """A run of these hosts of one cluster, as it is to be requested. Raises `UserError`."""
     check_running(config)
     cluster = snapshot.cluster_by_id[hosts[0].cluster]
-    waiting = (
-        HostProgress(host=host.id, name=host.name, position=at, phase=HostPhase.WAITING, seconds=0.0)
-        for at, host in enumerate(hosts)
-    )
+    numbered = enumerate(hosts)
     return MaintenanceRun(
-        id="",
         cluster=cluster.id,
         cluster_name=cluster.name,
-        state=RunState.RUNNING,
         request=request,
         requested_by=requested_by,
-        created=0.0,
-        updated=0.0,
-        age_seconds=0.0,
-        message="",
         violated=tuple(rule_key(one) for one in find_violations(snapshot, cluster.id)),
-        hosts=tuple(waiting),
+        hosts=tuple(HostProgress(host=one.id, name=one.name, position=at) for at, one in numbered),
     )
-
-
-def begin(store: MaintenanceStore, meant: MaintenanceRun) -> str:
-    """Have the leading enforcer begin a run; its id. Raises `UnderWay` where the cluster has one."""
-    run_id = secrets.token_hex(3)
-    store.request(
-        run_id,
-        (meant.cluster, meant.cluster_name),
-        [(host.host, host.name) for host in meant.hosts],
-        meant.request,
-        requested_by=meant.requested_by,
-        violated=meant.violated,
-    )
-    return run_id
 
 
 def in_order_of_plan(

@@ -19,7 +19,7 @@ from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.leader import LeaseStore
-from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore
+from ovirt_placement.store.enforcer.maintenance import MaintenanceStore
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
@@ -31,6 +31,7 @@ from tests.enforcer.service.test_process import running
 from tests.placement.store.conftest import Opening
 from tests.processes import PROCESSES
 from tests.proxy.running import eventually
+from tests.stored import run_of
 
 STATE = snapshot(
     cluster(CLUSTER, name="blue"),
@@ -92,9 +93,7 @@ def test_every_act_is_recorded_with_who_where_and_what(acts: Acts, ask: Ask) -> 
 
 
 def test_what_becomes_of_a_maintenance_run_is_recorded(opening: Opening, acts: Acts, ask: Ask) -> None:
-    opening(MaintenanceStore).request(
-        "r1", (CLUSTER, "blue"), [("h1", "alpha")], MaintenanceRequest(), requested_by="ada"
-    )
+    opening(MaintenanceStore).request(run_of("alpha", id="r1", cluster_name="blue"))
     for order, status in (("resume", 2), ("pause", 0), ("pause", 2), ("resume", 0), ("stop", 0)):
         assert ask(f"maintenance {order}").status == status
     found = acts()

@@ -17,7 +17,7 @@ from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, Maint
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
 from tests.builders import APART, cluster, group, host, label, snapshot, vm
-from tests.stored import put_keys
+from tests.stored import put_keys, run_of
 from tests.web.addresses import addresses
 from tests.web.running import HOSTILE, Page, paged
 
@@ -72,7 +72,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
             put_keys(keys, [key(level, on, OTHER[:20]) for level, on in named], set_by=HOSTILE)
         with closing(MaintenanceStore(store, engine="default")) as runs:
             request = MaintenanceRequest(stop_vms=("a",))
-            runs.request("r1", ("c1", HOSTILE), [("h1", HOSTILE), ("h2", OTHER)], request, requested_by=OTHER)
+            of = {"cluster": "c1", "cluster_name": HOSTILE, "requested_by": OTHER}
+            runs.request(run_of(HOSTILE, OTHER, request=request, **of))
         yield found
 
 

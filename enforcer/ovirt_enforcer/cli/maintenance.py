@@ -9,15 +9,7 @@ from typing import Final, TypeAlias
 from msgspec.structs import replace
 
 from ovirt_enforcer.cli.plan import add_return, add_state, asked, deadline_parameter, duration
-from ovirt_enforcer.orders import (
-    ORDERS,
-    RunOrder,
-    begin,
-    check_one_cluster,
-    check_settings,
-    in_order_of_plan,
-    run_meant,
-)
+from ovirt_enforcer.orders import check_settings, in_order_of_plan, run_meant
 from ovirt_enforcer.plans import HOST_SECONDS, failure_domains, maintenance_options, maintenance_planned
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.document import DRY_RUN, find
@@ -38,9 +30,11 @@ from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.store.enforcer.maintenance import (
+    ORDERS,
     MaintenanceRequest,
     MaintenanceRun,
     MaintenanceStore,
+    Overtaken,
     RunState,
     Work,
 )
@@ -194,7 +188,8 @@ def _request(args: argparse.Namespace) -> int:
     check_settings(config, args.work)
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=PATIENCE_SECONDS)
     hosts = _hosts(args, snapshot, up=True)
-    check_one_cluster(hosts)
+    if len({host.cluster for host in hosts}) > 1:
+        raise UserError("these hosts are of several clusters: begin a run for each")
     stop_vms = tuple(find(word, "VM", snapshot.vms, snapshot).id for word in args.stop)
     if not args.in_order:
         domains = failure_domains(config.ha, snapshot) or ()
@@ -210,7 +205,7 @@ def _request(args: argparse.Namespace) -> int:
     meant = run_meant(config, snapshot, hosts, request, requested_by=login_name())
     if not args.dry_run:
         with opened(MaintenanceStore, args) as store:
-            run_id = begin(store, meant)
+            run_id = store.request(meant)
         if args.follow:
             return _follow(args, run_id)
         meant = _named(args, run_id)
@@ -314,7 +309,7 @@ _COMMANDS: Final = (
 
 def _add_orders(actions: _Commands) -> None:
     for name, summary, description in _COMMANDS:
-        run: Callable[[argparse.Namespace], int] = partial(_order, ORDERS[name])
+        run: Callable[[argparse.Namespace], int] = partial(_order, name)
         example = f"  ovirt-enforcer maintenance {name}\n"
         parser = add_command(actions, name, summary, description, run, example)
         parser.add_argument("run_id", nargs="?", metavar="RUN", help="its id, if several are under way")
@@ -322,14 +317,14 @@ def _add_orders(actions: _Commands) -> None:
         add_config(parser)
 
 
-def _order(order: RunOrder, args: argparse.Namespace) -> int:
+def _order(name: str, args: argparse.Namespace) -> int:
+    order = ORDERS[name]
     with opened(MaintenanceStore, args, create=not args.dry_run) as store:
         found = _active_run(store.active(), args.run_id)
-        obeyed = found.state in order.after
         if not args.dry_run:
-            obeyed = store.order(found.id, order.state, after=order.after, set_by=login_name())
-    if not obeyed:
-        raise UserError(f"maintenance run {found.id} is {found.state}")
+            store.order(found.id, name, set_by=login_name())
+        elif found.state not in order.after:
+            raise Overtaken.by(found)
     lines = [f"Maintenance run {found.id} of cluster {found.cluster_name} {order.said}."]
     answer = runs_change(found, replace(found, state=order.state), dry_run=args.dry_run)
     show_change(args, answer, [*lines, DRY_RUN] if args.dry_run else lines)

@@ -240,7 +240,7 @@ class MaintenanceRuns:
         """Write down what a host waits for; what a command prints meanwhile is not logged."""
         shown = f"{message}: {output}" if output else message
         if shown != host.message:
-            self._store.note(run.id, host.host, shown)
+            self._store.note(run.id, host.host, message=shown)
             if not output or not host.message.startswith(message):
                 report(LogText.HOST_WAITS, host=host.name, phase=host.phase, why=shown)
 
@@ -264,7 +264,7 @@ class MaintenanceRuns:
             self._note(run, host, f"not now: {why}")
             return
         if kind is IntentKind.STOP_VM and vm not in host.stopped:
-            self._store.mark_stopped(run.id, host.host, (*host.stopped, vm))
+            self._store.note(run.id, host.host, stopped=[*host.stopped, vm])
         self.executor.begin(Task(admitted, seen, reboot=run.request.reboot))
 
     def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, kept: Mapping[str, str] | None) -> bool:

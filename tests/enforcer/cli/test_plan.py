@@ -15,8 +15,9 @@ from ovirt_simulator.http.server import serve
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.conftest import Ask, Said
-from tests.enforcer.maintenance.stage import host_of_run, run_of
+from tests.enforcer.maintenance.stage import host_of_run
 from tests.scenarios.stage import START
+from tests.stored import run_of
 
 GIB = 1024
 Given = Callable[[Snapshot], str]

@@ -14,11 +14,12 @@ from ovirt_placement.store.enforcer.maintenance import (
     MaintenanceStore,
     Work,
 )
-from tests.builders import CLUSTER, host, snapshot, vm
+from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.launching import NEVER, At, EnforcerProcess, simulator
 from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, events_of, store_of
 from tests.proxy.running import eventually
+from tests.stored import run_of
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
@@ -61,7 +62,7 @@ def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str
         second = enforcer("second", NEVER)
         eventually(lambda: WATCHES in second.said)
         request = MaintenanceRequest(work=Work.NOTHING, soak_seconds=0.5)
-        store.request("run", (CLUSTER, CLUSTER), zip(HOSTS, HOSTS, strict=True), request, requested_by="ada")
+        store.request(run_of(*HOSTS, request=request))
         eventually(lambda: first.killed or LEADS in second.said, PATIENCE_SECONDS)
 
         def ended() -> MaintenanceRun:
@@ -95,8 +96,7 @@ def test_the_command_of_one_that_was_stopped_ends_before_another_leads(tmp_path:
             stack.callback(enforcers[-1].kill)
             eventually(lambda: (WATCHES if len(enforcers) > 1 else LEADS) in enforcers[-1].said)
         first, second = enforcers
-        request = MaintenanceRequest(work=Work.COMMAND)
-        store.request("run", (CLUSTER, CLUSTER), [("h1", "h1")], request, requested_by="ada")
+        store.request(run_of("h1", request=MaintenanceRequest(work=Work.COMMAND)))
         eventually(log.exists, PATIENCE_SECONDS)
         first.stop()
         # What the second one says when it leads, it says after it has the lease.

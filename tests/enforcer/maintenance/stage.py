@@ -25,7 +25,6 @@ from ovirt_placement.store.enforcer.maintenance import (
     MaintenanceRequest,
     MaintenanceRun,
     MaintenanceStore,
-    RunState,
 )
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
@@ -34,7 +33,7 @@ from tests.builders import CLUSTER
 from tests.enforcer.launching import watched
 from tests.kit.notices import KeptNotices
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
-from tests.stored import listening
+from tests.stored import listening, run_of
 
 SETTINGS: dict[str, Any] = {
     "mode": "enforce",
@@ -106,9 +105,8 @@ class Stage:
         self.engine.advance(3.0)
 
     def request(self, *hosts: str, **request: Any) -> None:
-        fields = MaintenanceRequest(**{"soak_seconds": 5.0, **request})
-        named = [(host, host) for host in hosts]
-        self.store.request("run", (CLUSTER, CLUSTER), named, fields, requested_by="ada")
+        wanted = MaintenanceRequest(**{"soak_seconds": 5.0, **request})
+        self.store.request(run_of(*hosts, request=wanted))
 
     def began(self, **request: Any) -> "Stage":
         """A run of the first two hosts is requested, for their updates."""
@@ -234,21 +232,3 @@ def _watched(killer: Killer) -> Iterator[None]:
 
 def host_of_run(phase: HostPhase, seconds: float = 1.0, **fields: Any) -> HostProgress:
     return HostProgress(**{"host": "h1", "name": "h1", "position": 0, **fields}, phase=phase, seconds=seconds)
-
-
-def run_of(*hosts: HostProgress, **fields: Any) -> MaintenanceRun:
-    """A run of these hosts that is under way."""
-    defaults: dict[str, Any] = {
-        "id": "r",
-        "cluster": CLUSTER,
-        "cluster_name": CLUSTER,
-        "state": RunState.RUNNING,
-        "request": MaintenanceRequest(),
-        "requested_by": "ada",
-        "created": 0.0,
-        "updated": 0.0,
-        "age_seconds": 9.0,
-        "message": "",
-        "violated": (),
-    }
-    return MaintenanceRun(hosts=hosts, **{**defaults, **fields})

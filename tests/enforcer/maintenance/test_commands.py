@@ -23,8 +23,9 @@ from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRequest, Work
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_service.errors import UserError
-from tests.enforcer.maintenance.stage import host_of_run, run_of
+from tests.enforcer.maintenance.stage import host_of_run
 from tests.proxy.running import eventually
+from tests.stored import run_of
 
 #: More than a busy machine needs to start a process.
 _PATIENCE_SECONDS = 60.0
@@ -232,7 +233,7 @@ def test_what_prints_without_end_mostly_waits(stage: Stage) -> None:
     while time.monotonic() < until:
         assert stage.status(commands, WORK).runs
         asked += 1
-    process = commands._started[WORK, "r", stage.host.host].process
+    process = commands._started[WORK, "run", stage.host.host].process
     assert process is not None
     switches = [one.num_ctx_switches() for one in (psutil.Process(process.pid), *stage.processes)]
     # Each question reads what stands in the pipe, and so lets it print that much again.
@@ -248,7 +249,7 @@ def test_one_that_prints_as_it_tidies_up_does_so_though_the_enforcer_is_gone(
     commands = stage.runner(f"sh -c {shlex.quote(line)}")
     commands.start(WORK, stage.run, stage.host)
     eventually(begun.exists, _PATIENCE_SECONDS)
-    process = commands._started[WORK, "r", stage.host.host].process
+    process = commands._started[WORK, "run", stage.host.host].process
     assert process is not None
     assert process.stdout is not None
     commands.leave()
@@ -269,7 +270,7 @@ def test_what_it_leaves_behind_is_ended_with_it(stage: Stage) -> None:
 def test_whose_own_process_is_killed_it_is_interrupted(stage: Stage, number: signal.Signals) -> None:
     commands = stage.runner("sleep 3600")
     commands.start(WORK, stage.run, stage.host)
-    started = commands._started[WORK, "r", stage.host.host].process
+    started = commands._started[WORK, "run", stage.host.host].process
     assert started is not None
     while not psutil.Process(started.pid).children():
         time.sleep(0.005)

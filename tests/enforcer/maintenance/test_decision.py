@@ -11,7 +11,8 @@ from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_placement.store.enforcer.intents import IntentKind, IntentState
 from ovirt_placement.store.enforcer.maintenance import HostPhase, MaintenanceRequest, RunState, Work
 from tests.enforcer.gates.judging import intent
-from tests.enforcer.maintenance.stage import host_of_run, run_of
+from tests.enforcer.maintenance.stage import host_of_run
+from tests.stored import run_of
 
 UP: dict[str, Any] = {"status": "up", "update_available": True}
 AWAY: dict[str, Any] = {"status": "maintenance", "update_available": True}

@@ -100,13 +100,13 @@ def test_what_somebody_moves_meanwhile_stays_there(tmp_path: Path) -> None:
 def test_a_stop_ends_the_way_back_and_a_pause_holds_it(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         play_until_they_go_back(played)
-        played.store.order("run", RunState.PAUSED, after=(RunState.RUNNING,), set_by="eve")
+        played.store.order("run", "pause", set_by="eve")
         played.play(played.now + 60.0)
         held = where(played)
         played.play(played.now + 200.0)
         assert where(played) == held
         assert played.run.message == "the run is paused"
-        played.store.order("run", RunState.STOPPING, after=(RunState.PAUSED,), set_by="eve")
+        played.store.order("run", "stop", set_by="eve")
         played.play(LONG)
         assert played.run.state is RunState.STOPPED
         assert where(played) == held

@@ -88,7 +88,7 @@ def test_an_upgrade_by_somebody_else_holds_it_and_is_nobodys_but_theirs(tmp_path
         played.began().play(60.0)
         assert played.phases == ["waiting", "waiting"]
         assert "the cluster is being upgraded" in played.run.hosts[0].message
-        played.store.order("run", RunState.STOPPING, after=[RunState.RUNNING], set_by="ada")
+        played.store.order("run", "stop", set_by="ada")
         played.play(LONG)
         assert played.run.state is RunState.STOPPED
         assert upgrade_shown(played)[0]

@@ -33,10 +33,11 @@ from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, host, snapshot, vm
 from tests.enforcer.gates.judging import intent
-from tests.enforcer.maintenance.stage import Killed, Killer, host_of_run, run_of, stage
+from tests.enforcer.maintenance.stage import Killed, Killer, host_of_run, stage
 from tests.enforcer.maintenance.test_runs import LONG, STATE, dies
 from tests.kit.notices import KeptNotices
 from tests.scenarios.stage import START
+from tests.stored import run_of
 
 
 def starts(log: Path) -> Counter[str]:
@@ -87,7 +88,7 @@ def test_a_stop_ends_the_command_and_activates_the_host(tmp_path: Path) -> None:
 
         def stop_once_it_runs() -> bool:
             if played.run.state is RunState.RUNNING and starts(log):
-                played.store.order("run", RunState.STOPPING, after=[RunState.RUNNING], set_by="ada")
+                played.store.order("run", "stop", set_by="ada")
             return False
 
         played.play(100 * LONG, reached=stop_once_it_runs)
@@ -297,6 +298,6 @@ def test_another_programs_upgrade_is_left_alone_and_ours_is_shown_after_it(
         assert caplog.messages == []
         engine.upgrades.finish(CLUSTER, caller=Caller(correlation_id="ansible"))
         flags.show(run)
-        assert shown() == (True, "maintenance-r", 100 if phase is HostPhase.DONE else 0)
+        assert shown() == (True, "maintenance-run", 100 if phase is HostPhase.DONE else 0)
         flags.finish(CLUSTER, run.id)
         assert not shown()[0]

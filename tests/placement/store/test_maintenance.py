@@ -8,6 +8,7 @@ from ovirt_placement.store.enforcer.maintenance import (
     HostPhase,
     MaintenanceRequest,
     MaintenanceStore,
+    Overtaken,
     RunState,
     Work,
 )
@@ -15,6 +16,7 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service.errors import UserError
 from tests.placement.store.conftest import Opening, at_once
+from tests.stored import run_of
 
 REQUEST = MaintenanceRequest(work=Work.NOTHING, stop_vms=("p",), soak_seconds=5.0, failures=1, reboot=False)
 
@@ -26,8 +28,11 @@ def store(opening: Opening) -> MaintenanceStore:
 
 
 def begun(store: MaintenanceStore, run: str = "r1", cluster: str = "c1") -> None:
-    hosts = [("h2", "two"), ("h1", "one")]
-    store.request(run, (cluster, cluster), hosts, REQUEST, requested_by="ada", violated=["a rule"])
+    store.request(
+        run_of(
+            "h2", "h1", id=run, cluster=cluster, cluster_name=cluster, request=REQUEST, violated=("a rule",)
+        )
+    )
 
 
 def test_what_is_requested_is_there_in_its_order(store: MaintenanceStore) -> None:
@@ -36,8 +41,8 @@ def test_what_is_requested_is_there_in_its_order(store: MaintenanceStore) -> Non
     assert (run.state, run.request, run.requested_by) == (RunState.RUNNING, REQUEST, "ada")
     assert run.violated == ("a rule",)
     assert [(host.host, host.name, host.phase) for host in run.hosts] == [
-        ("h2", "two", HostPhase.WAITING),
-        ("h1", "one", HostPhase.WAITING),
+        ("h2", "h2", HostPhase.WAITING),
+        ("h1", "h1", HostPhase.WAITING),
     ]
 
 
@@ -60,7 +65,7 @@ def test_of_two_who_begin_at_once_one_is_refused_and_learns_of_the_other(opening
 
     def begin(number: int) -> str:
         name, mine = names[number], several[number]
-        mine.request(f"of-{name}", ("c1", "blue"), [("h1", "one")], REQUEST, requested_by=name)
+        mine.request(run_of("h1", id=f"of-{name}", cluster_name="blue", requested_by=name))
         return name
 
     refused, winner = sorted(at_once(2, begin), key=lambda answer: answer in names)
@@ -84,10 +89,12 @@ def test_a_run_obeys_only_in_the_states_meant_and_it_is_recorded_who_said_so(
     opening: Opening, store: MaintenanceStore
 ) -> None:
     begun(store)
-    assert not store.order("r1", RunState.RUNNING, after=(RunState.PAUSED,), set_by="eve")
-    assert store.order("r1", RunState.PAUSED, after=(RunState.RUNNING,), set_by="eve")
+    with pytest.raises(Overtaken, match="run r1 is running"):
+        store.order("r1", "resume", set_by="eve")
+    store.order("r1", "pause", set_by="eve")
     store.end("r1", RunState.DONE, "")
-    assert not store.order("r1", RunState.STOPPING, after=(RunState.RUNNING, RunState.PAUSED), set_by="eve")
+    with pytest.raises(Overtaken, match="run r1 is done"):
+        store.order("r1", "stop", set_by="eve")
     actions = opening(UserActionStore).actions(since_seconds=600)
     assert [(one.kind, one.login, one.cluster, one.subject) for one in actions] == [
         ("maintenance", "ada", "c1", "r1"),

@@ -1,20 +1,27 @@
 """A cluster without some of its hosts: maintenance, with its runs and their orders, and failures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import quote, urlencode
 
-from ovirt_enforcer.orders import ORDERS, check_settings, run_meant
-from ovirt_enforcer.orders import begin as begin_run
+from ovirt_enforcer.orders import check_settings, run_meant
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.configured import configured_domains
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.orders import runs_document
+from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
-from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore, UnderWay, Work
+from ovirt_placement.store.enforcer.maintenance import (
+    ORDERS,
+    MaintenanceRequest,
+    MaintenanceStore,
+    Overtaken,
+    Work,
+)
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.settings import ENGINE_SECONDS
@@ -87,11 +94,8 @@ def begin(asked: Asked) -> Act:
         except UserError as error:
             raise Stale(f"{error}.") from None
         run = run_meant(config, snapshot, hosts, wanted, requested_by=who)
-        try:
-            with opened(MaintenanceStore, config) as store:
-                begin_run(store, run)
-        except UnderWay as error:
-            raise Stale(f"{error}.") from None
+        with _runs(config) as store:
+            store.request(run)
 
     hosts = asked.snapshot.host_by_id
     names = ", ".join(hosts[one].name if one in hosts else one for one in ids)
@@ -106,21 +110,28 @@ def begin(asked: Asked) -> Act:
 @acted("/maintenance/{name}/{order:str}")
 def order(asked: Asked) -> Act:
     cluster, name, run_id = asked.cluster, asked.request.path_params["order"], asked.form.get("run", "")
-    wanted = ORDERS.get(name)
-    if wanted is None:
+    if name not in ORDERS:
         raise Refusal(404, "There is no such page.")
 
     def carry_out(who: str) -> None:
-        with opened(MaintenanceStore, asked.config) as store:
+        with _runs(asked.config) as store:
             if not any((one.id, one.cluster) == (run_id, cluster.id) for one in store.runs()):
                 raise Stale(f"cluster {cluster.name} has no such maintenance run.")
-            if not store.order(run_id, wanted.state, after=wanted.after, set_by=who):
-                now = next(one for one in store.runs() if one.id == run_id)
-                raise Stale(f"maintenance run {run_id} is {now.state}.")
+            store.order(run_id, name, set_by=who)
 
     on = f"maintenance run {run_id[:64]} of cluster {cluster.name} ({cluster.id})"
     back = f"/maintenance/{cluster.id}"
     return Act(f"maintenance {name}", (cluster,), carry_out, back, (PERMIT,), on)
+
+
+@contextmanager
+def _runs(config: Config) -> Iterator[MaintenanceStore]:
+    """The store; what has changed there meanwhile is `Stale`."""
+    try:
+        with opened(MaintenanceStore, config) as store:
+            yield store
+    except Overtaken as error:
+        raise Stale(f"{error}.") from None
 
 
 def _stop_vms(words: str, snapshot: Snapshot) -> tuple[str, ...]:

@@ -4,11 +4,13 @@ A person requests, pauses, resumes and stops; the leading enforcer alone carries
 under way in a cluster. The hosts that are marked as draining are published with placement keys.
 """
 
-from collections.abc import Iterable, Sequence
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 import msgspec
+from msgspec.structs import replace
 from sqlalchemy import ColumnElement
 
 from ovirt_placement.model.infrastructure import Return
@@ -96,9 +98,9 @@ class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     name: str
     position: int
-    phase: HostPhase
+    phase: HostPhase = HostPhase.WAITING
     #: Seconds since the phase began, by the database's clock.
-    seconds: float
+    seconds: float = 0.0
     #: What it waits for, or how it ended.
     message: str = ""
     #: Whether it is marked: no VMs are placed there.
@@ -110,22 +112,22 @@ class HostProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MaintenanceRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One rolling maintenance of hosts of a cluster, in their order."""
+    """One rolling maintenance of hosts of a cluster, in their order; by default as it is requested."""
 
-    id: str
+    id: str = ""
     cluster: str
     cluster_name: str
-    state: RunState
-    request: MaintenanceRequest
+    state: RunState = RunState.RUNNING
+    request: MaintenanceRequest = MaintenanceRequest()
     requested_by: str
     #: Seconds since the epoch, by the database's clock.
-    created: float
-    updated: float
+    created: float = 0.0
+    updated: float = 0.0
     #: Seconds since it began, when this was read.
-    age_seconds: float
-    message: str
+    age_seconds: float = 0.0
+    message: str = ""
     #: Keys of the rules that were violated when it began: these are none of its making.
-    violated: tuple[str, ...]
+    violated: tuple[str, ...] = ()
     hosts: tuple[HostProgress, ...] = ()
 
     @property
@@ -134,68 +136,62 @@ class MaintenanceRun(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in ACTIVE
 
 
-_ORDERS: Final = {
-    RunState.PAUSED: UserActionKind.MAINTENANCE_PAUSE,
-    RunState.RUNNING: UserActionKind.MAINTENANCE_RESUME,
-    RunState.STOPPING: UserActionKind.MAINTENANCE_STOP,
+class RunOrder(NamedTuple):
+    """What becomes of a run that is under way in one of some states, and how that is reported."""
+
+    state: RunState
+    after: tuple[RunState, ...]
+    said: str
+
+
+ORDERS: Final[Mapping[str, RunOrder]] = {
+    "pause": RunOrder(
+        RunState.PAUSED, (RunState.RUNNING,), "is paused: what is under way goes on, nothing new begins"
+    ),
+    "resume": RunOrder(RunState.RUNNING, (RunState.PAUSED,), "goes on"),
+    "stop": RunOrder(
+        RunState.STOPPING,
+        (RunState.RUNNING, RunState.PAUSED),
+        "is to end: a host that is out of service is brought up first",
+    ),
 }
 
 
-class UnderWay(UserError):
-    """The cluster has a run already; the text says which, and by whom."""
+class Overtaken(UserError):
+    """The cluster has a run already, by the person whom the text names; or a run is in no state to obey."""
+
+    @classmethod
+    def by(cls, run: MaintenanceRun) -> Self:
+        return cls(f"maintenance run {run.id} is {run.state}")
 
 
 class MaintenanceStore(StoreAccess):
     """The maintenance runs of one engine, in a database."""
 
-    def request(
-        self,
-        run_id: str,
-        cluster: tuple[str, str],
-        hosts: Iterable[tuple[str, str]],
-        request: MaintenanceRequest,
-        *,
-        requested_by: str,
-        violated: Sequence[str] = (),
-    ) -> None:
-        """Begin a run of hosts, each with its name, in this order; `cluster` is an id and a name.
+    def request(self, meant: MaintenanceRun) -> str:
+        """Have the leading enforcer begin a run; its id.
 
-        Raises `UnderWay` if a run is under way in the cluster: two administrators do not get two.
+        Raises `Overtaken` if a run is under way in the cluster: two administrators do not get two.
         """
+        meant = replace(meant, id=meant.id or secrets.token_hex(3))
+        run = msgspec.to_builtins(meant)
+        hosts = run.pop("hosts")
+        del run["age_seconds"]
         with self._transaction() as rows:
             hold_back_writers(rows)
             revise(rows)  # one after the other, also where no enforcer has a lease yet
-            here = maintenance_runs.c.cluster == cluster[0]
-            for found in _runs(rows, here, _in_states(ACTIVE)):
-                raise UnderWay(
+            for found in _runs(rows, maintenance_runs.c.cluster == meant.cluster, _in_states(ACTIVE)):
+                raise Overtaken(
                     f"maintenance run {found.id} by {found.requested_by} is under way in cluster"
                     f" {found.cluster_name}: ovirt-enforcer maintenance status"
                 )
-            values = {
-                "id": run_id,
-                "cluster": cluster[0],
-                "cluster_name": cluster[1],
-                "state": RunState.RUNNING.value,
-                "request": msgspec.to_builtins(request),
-                "requested_by": requested_by,
-                "message": "",
-                "violated": list(violated),
-            }
-            rows.add(maintenance_runs, {**values, "created": now(), "updated": now()})
-            named = tuple(hosts)
-            first = {"phase": HostPhase.WAITING.value, "message": "", "draining": False}
-            for position, (host, name) in enumerate(named):
-                at = {"run": run_id, "host": host, "name": name, "position": position, "since": now()}
-                rows.add(maintenance_hosts, {**at, **first, "vms": [], "stopped": []})
-            act = Act(
-                kind=UserActionKind.MAINTENANCE,
-                login=requested_by,
-                cluster=cluster[0],
-                cluster_name=cluster[1],
-                subject=run_id,
-                details=tuple(name for _, name in named),
-            )
-            record(rows, act)
+            rows.add(maintenance_runs, {**run, "created": now(), "updated": now()})
+            for host in hosts:
+                del host["seconds"]
+                rows.add(maintenance_hosts, {**host, "run": meant.id, "since": now()})
+            names = tuple(host.name for host in meant.hosts)
+            _record(rows, UserActionKind.MAINTENANCE, meant, meant.requested_by, names)
+        return meant.id
 
     def runs(self) -> tuple[MaintenanceRun, ...]:
         """List all runs, the latest first."""
@@ -213,16 +209,16 @@ class MaintenanceStore(StoreAccess):
             query = rows.select(maintenance_runs, maintenance_runs.c.id).where(_in_states(ACTIVE))
             return tuple(rows.execute(query).scalars())
 
-    def order(self, run_id: str, state: RunState, *, after: Sequence[RunState], set_by: str) -> bool:
-        """Have a run paused, resumed or stopped if it is in one of these states; whether it was."""
+    def order(self, run_id: str, name: str, *, set_by: str) -> None:
+        """Have a run paused, resumed or stopped. Raises `Overtaken`."""
+        order, here = ORDERS[name], maintenance_runs.c.id == run_id
         with self._transaction() as rows:
-            here = (maintenance_runs.c.id == run_id, _in_states(after))
-            if rows.change(maintenance_runs, *here, state=state.value, updated=now()) != 1:
-                return False
-            (run,) = _runs(rows, maintenance_runs.c.id == run_id)
-            act = Act(kind=_ORDERS[state], login=set_by, cluster=run.cluster, cluster_name=run.cluster_name)
-            record(rows, msgspec.structs.replace(act, subject=run_id))
-            return True
+            values = {"state": order.state.value, "updated": now()}
+            obeys = rows.change(maintenance_runs, here, _in_states(order.after), **values)
+            (run,) = _runs(rows, here)
+            if not obeys:
+                raise Overtaken.by(run)
+            _record(rows, UserActionKind(f"maintenance_{name}"), run, set_by)
 
     def end(self, run_id: str, state: RunState, message: str) -> None:
         """End a run: no host is marked any more. As `enter` it is the leader's: raises `LeaseLost`."""
@@ -242,20 +238,15 @@ class MaintenanceStore(StoreAccess):
                 revise(rows)
             rows.change(maintenance_hosts, *_host_of_run(run_id, host), **values)
 
-    def note(self, run_id: str, host: str, message: str) -> None:
-        """Write down what a host waits for."""
+    def note(self, run_id: str, host: str, **changes: str | Sequence[str]) -> None:
+        """Write down what a host waits for, as `message`; or which VMs are `stopped` for it, before."""
         with self._leading() as rows:
-            rows.change(maintenance_hosts, *_host_of_run(run_id, host), message=message)
+            rows.change(maintenance_hosts, *_host_of_run(run_id, host), **changes)
 
     def say(self, run_id: str, message: str) -> None:
         """Write down what a run waits for besides its hosts."""
         with self._leading() as rows:
             rows.change(maintenance_runs, maintenance_runs.c.id == run_id, message=message)
-
-    def mark_stopped(self, run_id: str, host: str, vms: Sequence[str]) -> None:
-        """Write down which VMs are stopped for a host, before any of them is."""
-        with self._leading() as rows:
-            rows.change(maintenance_hosts, *_host_of_run(run_id, host), stopped=list(vms))
 
 
 def draining_hosts(rows: EngineRows) -> tuple[str, ...]:
@@ -281,4 +272,11 @@ def _runs(rows: EngineRows, *conditions: ColumnElement[bool]) -> tuple[Maintenan
     table = maintenance_hosts
     progress = rows.select(table, *table.columns, age(table.c.since, "seconds")).order_by(table.c.position)
     hosts = rows.records_by(table.c.run, [run.id for run in found], HostProgress, progress)
-    return tuple(msgspec.structs.replace(run, hosts=tuple(hosts.get(run.id, ()))) for run in found)
+    return tuple(replace(run, hosts=tuple(hosts.get(run.id, ()))) for run in found)
+
+
+def _record(
+    rows: EngineRows, kind: UserActionKind, run: MaintenanceRun, login: str, details: tuple[str, ...] = ()
+) -> None:
+    of = {"cluster": run.cluster, "cluster_name": run.cluster_name, "subject": run.id}
+    record(rows, Act(kind=kind, login=login, details=details, **of))
