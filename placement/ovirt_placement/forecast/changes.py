@@ -10,7 +10,7 @@ from typing import Final, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.engine.policies import Policy
-from ovirt_placement.forecast.outages import Evacuation, ForeseenFailures, Start, repeated_plan, survived
+from ovirt_placement.forecast.outages import Evacuation, Start, repeated_plan, survived
 from ovirt_placement.model import AffinityGroup, AffinityLabel, PlacementKey, Snapshot
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.model.record import Record
@@ -21,6 +21,7 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.catalogue import Violation, find_violations, judge
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import with_left
+from ovirt_placement.rules.failover.outcomes import ForeseenFailures
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.keys import KeyChange, KeyPlace
 from ovirt_placement.store.placement_rules import RuleChange

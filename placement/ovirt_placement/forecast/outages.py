@@ -12,7 +12,6 @@ from typing import Final
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.site import Leaving, leaving
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
@@ -25,7 +24,7 @@ from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import FailureUnit, Loss, Proven, find_lost
+from ovirt_placement.rules.failover.outcomes import FailureUnit, ForeseenFailures, Loss, find_lost
 from ovirt_placement.rules.failover.restart_check import RestartOrder, restart_order
 
 
@@ -158,14 +157,6 @@ def _at_its_turn(failing: Snapshot, loss: Loss, order: RestartOrder, name: str) 
 _USUALLY: Final = 2
 
 
-class ForeseenFailures(Record, frozen=True, omit_defaults=False):
-    """How many hosts may fail at once, whichever they are."""
-
-    count: int
-    #: Whether one more may surely not; else it was not tried, or is not known.
-    exact: bool
-
-
 def survived(snapshot: Snapshot, cluster: str) -> ForeseenFailures | None:
     """How many hosts may fail: none while a VM is lost already; None if there is no highly available VM."""
     if find_lost(snapshot, cluster):
@@ -174,15 +165,7 @@ def survived(snapshot: Snapshot, cluster: str) -> ForeseenFailures | None:
         return None
     measure = Starts(snapshot, cluster)
     most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
-    return survived_of(judge_failures(snapshot, measure, most, DEFAULT_BUDGET), most)
-
-
-def survived_of(proven: Proven, most: int) -> ForeseenFailures:
-    """How many hosts may fail, by what is proven of all sets of at most `most`."""
-    lost = min((len(loss.hosts) for loss in proven.losses), default=most + 1)
-    sizes = (*(len(one.hosts) for one in proven.unknown), *(one.size for one in proven.sizes if one.unjudged))
-    unknown = min(sizes, default=most + 1)
-    return ForeseenFailures(min(lost, unknown) - 1, exact=lost <= min(unknown, most))
+    return judge_failures(snapshot, measure, most, DEFAULT_BUDGET).survived_at_once(most)
 
 
 @dataclass(frozen=True, slots=True)

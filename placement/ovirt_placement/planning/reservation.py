@@ -28,7 +28,7 @@ from ovirt_placement.planning.steps import Certified, Frozen, certify, end_of, m
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, name_lost
 from ovirt_placement.rules.failover.failures import judge_failures
-from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, whole_domains
+from ovirt_placement.rules.failover.outcomes import Domain, Loss, Proven, to_survive
 
 
 @dataclass(frozen=True)
@@ -74,10 +74,8 @@ class Failing:
 def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Failing:
     """Judge, as the watch does, every set of as many hosts as is to be survived, and every domain."""
     measure = Starts(snapshot, cluster)
-    failures = snapshot.cluster_by_id[cluster].ha_failures
-    proven = [judge_failures(snapshot, measure, failures, DEFAULT_BUDGET)]
-    if units := whole_domains(domains, measure.hosts):
-        proven.append(judge_failures(snapshot, measure, 1, DEFAULT_BUDGET, units=units))
+    asked = to_survive(measure.hosts, snapshot.cluster_by_id[cluster].ha_failures, domains)
+    proven = (judge_failures(snapshot, measure, most, DEFAULT_BUDGET, units=units) for units, most in asked)
     return Failing(measure, tuple(proven))
 
 

@@ -34,7 +34,7 @@ from ovirt_placement.forecast.changes import (
     with_keys,
     with_vm,
 )
-from ovirt_placement.forecast.outages import ForeseenFailures, Start, evacuate, foresee_outage
+from ovirt_placement.forecast.outages import Start, evacuate, foresee_outage
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,
@@ -55,6 +55,7 @@ from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.catalogue import Violation, filters_in_force
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import LEAVABLE
+from ovirt_placement.rules.failover.outcomes import ForeseenFailures
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.store.keys import KeyChange
 from ovirt_service.errors import UserError

@@ -9,7 +9,6 @@ from ovirt_placement.answers.document import MOST_NAMES, listed, safe_word, type
 from ovirt_placement.answers.proxy import NOT_THIS_USER, ProxyRecord
 from ovirt_placement.answers.question import Columns
 from ovirt_placement.answers.status import EnforcementRecord, degraded_by
-from ovirt_placement.forecast.outages import survived_of
 from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import (
@@ -126,9 +125,6 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
     up = [host for host in hosts if host.up]
     checked = check(snapshot, cluster.id, None, _STEPS) if cluster.ha_reservation else None
     lost = judge_lost(snapshot, cluster.id, _STEPS) if checked is None else checked.lost
-    survived = None
-    if checked is not None:
-        survived = 0 if checked.lost else survived_of(checked, checked.failures).count
     return ClusterStatus(
         cluster=Named(cluster.id, cluster.name),
         hosts=len(hosts),
@@ -148,7 +144,7 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
         doubt=doubt(snapshot, cluster.id),
         ha_safe=None if checked is None else checked.safe,
         lost=tuple(lost_vm(one, snapshot) for one in lost),
-        failures_survived=survived,
+        failures_survived=None if checked is None else checked.failures_survived,
         units=tuple(rule.name for rule in UNITS.values() if not rule.on_request and rule.enabled_in(cluster)),
         disabled_units=cluster.scheduling_policy.disabled if cluster.scheduling_policy else (),
         draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),

@@ -53,9 +53,8 @@ from ovirt_placement.rules.failover.outcomes import (
     Survival,
     domains_of,
     has_failed,
-    single_hosts,
+    to_survive,
     unknown_hosts,
-    whole_domains,
 )
 
 #: Steps for what is known of a cluster as it is: some two seconds in the worst case.
@@ -248,17 +247,13 @@ def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[D
     """What is known of every set of this many failing hosts, and of each failure domain by itself."""
     measure = Starts(snapshot, cluster)
     sweeps = []
-    for units, at_once in (
-        (single_hosts(measure.hosts), failures),
-        (whole_domains(domains, measure.hosts), 1),
-    ):
-        if units:
-            proven, survivals, _ = judge_and_keep(snapshot, measure, at_once, _KNOWN_STEPS, units)
-            if at_once == 1:  # of several units, sets are left out by what homes others have
-                # Homes that leave more free on each host, where that is possible.
-                spread = ((one, measure.spread(one.hosts)) for one in survivals)
-                survivals = tuple(replace(even or one, domains=one.domains) for one, even in spread)
-            sweeps.append(Sweep(units, at_once, proven, survivals))
+    for units, at_once in to_survive(measure.hosts, failures, domains):
+        proven, survivals, _ = judge_and_keep(snapshot, measure, at_once, _KNOWN_STEPS, units)
+        if at_once == 1:  # of several units, sets are left out by what homes others have
+            # Homes that leave more free on each host, where that is possible.
+            spread = ((one, measure.spread(one.hosts)) for one in survivals)
+            survivals = tuple(replace(even or one, domains=one.domains) for one, even in spread)
+        sweeps.append(Sweep(units, at_once, proven, survivals))
     return Reserve(snapshot, cluster, measure, tuple(sweeps))
 
 

@@ -254,6 +254,11 @@ class HaCheck(Proven, frozen=True, kw_only=True):
     #: Highly available VMs that are down by intent.
     outside: tuple[Outside, ...]
 
+    @property
+    def failures_survived(self) -> int:
+        """At least this many hosts may fail at once, up to `failures`: none while a VM is lost."""
+        return 0 if self.lost else self.survived_at_once(self.failures).count
+
 
 def check(
     snapshot: Snapshot,

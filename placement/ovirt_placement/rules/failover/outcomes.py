@@ -46,6 +46,15 @@ def whole_domains(domains: Iterable[Domain], hosts: Sequence[str]) -> tuple[Fail
     return tuple(FailureUnit(own, domain.name) for domain, own in found if own)
 
 
+def to_survive(
+    hosts: Sequence[str], failures: int, domains: Iterable[Domain]
+) -> Iterator[tuple[tuple[FailureUnit, ...], int]]:
+    """What a reservation is for: some units, and how many of them at once: these hosts, and each domain."""
+    yield single_hosts(hosts), failures
+    if units := whole_domains(domains, hosts):
+        yield units, 1
+
+
 def tagged_domains(snapshot: Snapshot, prefixes: Sequence[str]) -> tuple[Domain, ...]:
     """A domain for each host tag that begins with one of these prefixes or patterns, named as it."""
     by_tag: dict[str, set[str]] = {}
@@ -168,6 +177,14 @@ class Tight(Record, frozen=True):
     domains: tuple[str, ...] = ()
 
 
+class ForeseenFailures(Record, frozen=True, omit_defaults=False):
+    """How many hosts may fail at once, whichever they are."""
+
+    count: int
+    #: Whether one more may surely not; else it was not tried, or is not known.
+    exact: bool
+
+
 class Proven(Record, frozen=True):
     """What is proven, by one measure, about the failure of this many hosts of a cluster at once."""
 
@@ -187,6 +204,14 @@ class Proven(Record, frozen=True):
     sizes: tuple[Size, ...] = ()
     #: The worst sets that were looked for where not all could be judged.
     tightest: tuple[Tight, ...] = ()
+
+    def survived_at_once(self, most: int) -> ForeseenFailures:
+        """How many hosts may fail, where all sets of at most `most` of them were to be judged."""
+        lost = min((len(loss.hosts) for loss in self.losses), default=most + 1)
+        left = self.sizes or (Size(1, self.survived, self.unjudged),)
+        open_sizes = (*(len(one.hosts) for one in self.unknown), *(one.size for one in left if one.unjudged))
+        unknown = min(open_sizes, default=most + 1)
+        return ForeseenFailures(min(lost, unknown) - 1, exact=lost <= min(unknown, most))
 
 
 #: Stands for the host of VMs that are lost and on no host that is known.

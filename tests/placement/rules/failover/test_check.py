@@ -275,6 +275,7 @@ def test_ended_budget_is_said_by_both_measures() -> None:
         assert found.safe is None
         assert found.survived + found.unjudged == 5 + 10
         assert found.unjudged > 0
+    assert check(state, CLUSTER, 1, steps=0).failures_survived == 0
 
 
 def test_a_failover_host_is_a_home() -> None:
