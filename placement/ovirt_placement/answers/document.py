@@ -181,6 +181,12 @@ def listed(names: Sequence[str], joint: str = ", ", *, whole: bool = False) -> s
     return f"{joint.join(names[:MOST_NAMES])} and {len(names) - MOST_NAMES} more"
 
 
+def failing_text(domains: Sequence[str], hosts: Sequence[str]) -> str:
+    """What fails together: these domains, or hosts where none are."""
+    kind = "failure domain" if domains else "host" + "s" * (len(hosts) > 1)
+    return f"{kind} {' and '.join(domains or hosts)}"
+
+
 def _unit(rule: Rule) -> Unit:
     return Unit(rule.name, not rule.ours)
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import fewest_text, none_text
+from ovirt_placement.answers.document import failing_text, fewest_text, none_text
 from ovirt_placement.answers.plans import (
     ClusterPlan,
     DroppedStep,
@@ -125,10 +125,7 @@ def _strategy(plan: ClusterPlan) -> str:
 
 
 def _failing(failure: LostFailure) -> str:
-    if failure.domains:
-        return "failure domain " + " and ".join(failure.domains)
-    names = " and ".join(host.name for host in failure.hosts)
-    return f"host{'s' * (len(failure.hosts) > 1)} {names}"
+    return failing_text(failure.domains, [host.name for host in failure.hosts])
 
 
 def after_text(after: Iterable[int]) -> str:
