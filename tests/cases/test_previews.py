@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from ovirt_placement.answers.placement import where
 from ovirt_placement.answers.plans.what_if import WhatIfDocument, lines, measures, preview
-from ovirt_placement.forecast.changes import changed_groups, find_barred
+from ovirt_placement.forecast import changed_groups, find_barred
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot, state_file
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair

@@ -16,10 +16,10 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.group_changes import judge
 from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.forecast.changes import Outlook, foresee, with_group, without_group
-from ovirt_placement.forecast.outages import Outage, foresee_outage
+from ovirt_placement.forecast import Outlook, foresee, with_group, without_group
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import AffinityGroup, Snapshot
+from ovirt_placement.planning.outages import Outage, foresee_outage
 from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.elements.placement import SnapshotPlacement

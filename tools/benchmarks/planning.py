@@ -10,9 +10,9 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from ovirt_placement.forecast.outages import evacuate
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.planning import strategies
+from ovirt_placement.planning.outages import evacuate
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose

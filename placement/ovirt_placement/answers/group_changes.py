@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from ovirt_placement.answers.conflicts import MEANINGS, judge_rules, remark, titles
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument
 from ovirt_placement.answers.groups import MEMBER_WORDS, DescribedGroup, table_of
-from ovirt_placement.forecast.changes import with_group, without_group
+from ovirt_placement.forecast import with_group, without_group
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_clashes, merged

@@ -23,7 +23,7 @@ from ovirt_placement.model.record import Record
 
 if TYPE_CHECKING:
     from ovirt_placement.config import Config
-    from ovirt_placement.forecast.changes import Condition
+    from ovirt_placement.forecast import Condition
     from ovirt_placement.planning.problem.build_problem import Repair
 
 _Function = TypeVar("_Function", bound=Callable[..., Record])
@@ -291,7 +291,7 @@ def conditions_parameter(what: str) -> Parameter:
 
 
 def _conditions(text: str) -> tuple[Condition, ...]:
-    from ovirt_placement.forecast.changes import conditions_of
+    from ovirt_placement.forecast import conditions_of
 
     return conditions_of(text)
 

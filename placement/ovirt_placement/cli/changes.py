@@ -33,7 +33,7 @@ from ovirt_service.text import unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.forecast.changes import Change
+    from ovirt_placement.forecast import Change
     from ovirt_placement.model import Snapshot
 
 

@@ -45,7 +45,7 @@ from ovirt_service.errors import UserError
 from ovirt_service.text import unbroken
 
 if TYPE_CHECKING:
-    from ovirt_placement.forecast.changes import Change
+    from ovirt_placement.forecast import Change
 
 _DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
@@ -99,7 +99,7 @@ class _Engine(NamedTuple):
         """Preview a change by what is read now with all that rules need."""
 
         def intended() -> tuple[Snapshot, Change]:
-            from ovirt_placement.forecast.changes import changed_groups  # planning takes long to load
+            from ovirt_placement.forecast import changed_groups  # planning takes long to load
 
             state = fresh_state(self.args)
             gone, meant = ([one.group for one in changes if one.gone is it] for it in (True, False))

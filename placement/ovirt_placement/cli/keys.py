@@ -42,7 +42,7 @@ from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.forecast.changes import Change
+    from ovirt_placement.forecast import Change
 
 
 # -- Where commands about placement keys take them from: a state file, a file of keys, or engine and store.

@@ -39,7 +39,7 @@ from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
-    from ovirt_placement.forecast.changes import Change
+    from ovirt_placement.forecast import Change
 
 
 # -- What a placement rule is made of, as options.
@@ -197,7 +197,7 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
         return change
 
     def previewed() -> tuple[Snapshot, Change]:
-        from ovirt_placement.forecast.changes import changed_rules  # planning takes long to load
+        from ovirt_placement.forecast import changed_rules  # planning takes long to load
 
         now = replace(engine, placement_rules=tuple(standing.values()))
         return now, changed_rules(now, intended, speaks_against)

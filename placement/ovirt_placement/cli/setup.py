@@ -49,7 +49,7 @@ from ovirt_service.errors import UserError
 from ovirt_service.screen import say
 
 if TYPE_CHECKING:
-    from ovirt_placement.forecast.changes import Change
+    from ovirt_placement.forecast import Change
 
 _NO_KEYS = DefaultKeyChange()
 
@@ -154,7 +154,7 @@ class _Setup(NamedTuple):
     # -- What is previewed, and what is done.
     def intended(self, overview: Overview, tasks: Iterable[_Task]) -> tuple[Snapshot, Change]:
         """Our units in force in their clusters; with what speaks against single policies, and their notes."""
-        from ovirt_placement.forecast.changes import changed_policies
+        from ovirt_placement.forecast import changed_policies
 
         policies: dict[str, Policy] = {}
         keys: list[PlacementKey] = []

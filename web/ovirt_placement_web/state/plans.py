@@ -21,7 +21,7 @@ from ovirt_placement.answers.plans.text import Document
 from ovirt_placement.answers.plans.what_if import WhatIfDocument, preview
 from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.config import Config
-from ovirt_placement.forecast.changes import Change
+from ovirt_placement.forecast import Change
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return

@@ -41,10 +41,10 @@ from ovirt_placement.answers.violations import violations
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.connection.client import connect
 from ovirt_placement.engine.events import LatestEvents, find_refusals
-from ovirt_placement.forecast.changes import Change
-from ovirt_placement.forecast.outages import foresee_outage
+from ovirt_placement.forecast import Change
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.record import Record
+from ovirt_placement.planning.outages import foresee_outage
 from ovirt_placement.store.keys import KeyPlace, KeyStore
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.state.map import MapChangesDocument, MapDocument, cluster_map, map_changes, whole

@@ -17,7 +17,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.log_ins import VARIABLE
 from ovirt_placement.engine.topology import read_groups
-from ovirt_placement.forecast.changes import changed_groups, changed_rules
+from ovirt_placement.forecast import changed_groups, changed_rules
 from ovirt_placement.model import AffinityGroup, Cluster, PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.names import called
 from ovirt_placement.model.yaml_files import stored_priority, stored_text

@@ -8,7 +8,6 @@ from typing import Annotated, Literal
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
 from ovirt_placement.answers.plans import NamedObstacle, kept_reasons, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
-from ovirt_placement.forecast.outages import Evacuation, Staying
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import (
     NamedCluster,
@@ -21,6 +20,7 @@ from ovirt_placement.model.names import (
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.maintenance.site import MaintenancePlan, Relaxation, Round
+from ovirt_placement.planning.outages import Evacuation, Staying
 from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step
 
 

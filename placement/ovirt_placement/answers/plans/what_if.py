@@ -24,7 +24,7 @@ from ovirt_placement.answers.plans.maintenance import (
 )
 from ovirt_placement.answers.plans.text import title
 from ovirt_placement.answers.question import REPAIR, SOME_HOSTS, Parameter, conditions_parameter, question
-from ovirt_placement.forecast.changes import (
+from ovirt_placement.forecast import (
     Change,
     Condition,
     Outlook,
@@ -34,7 +34,6 @@ from ovirt_placement.forecast.changes import (
     with_keys,
     with_vm,
 )
-from ovirt_placement.forecast.outages import Start, evacuate, foresee_outage
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,
@@ -50,6 +49,7 @@ from ovirt_placement.model.names import (
     with_names,
 )
 from ovirt_placement.model.record import Record
+from ovirt_placement.planning.outages import Start, evacuate, foresee_outage
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
 from ovirt_placement.rules.catalogue import Violation, filters_in_force

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
 from ovirt_placement.answers.status.clusters import LostVm, lost_vm
-from ovirt_placement.forecast.outages import why_unplaced
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, NamedCluster, NamedHost, NamedVm, vm_name, with_names
 from ovirt_placement.model.record import Record
+from ovirt_placement.planning.outages import why_unplaced
 from ovirt_placement.rules.elements.verdict import Reason, sentence
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, CheckQuestion, HaCheck, Spread
 from ovirt_placement.rules.failover.measures import ExaminationTask, Examined, Examiner, Measure, examine

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.answers.plans.maintenance import evacuation_record, evacuation_text
-from ovirt_placement.forecast.outages import Evacuation, evacuate
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning.outages import Evacuation, evacuate
 from ovirt_placement.planning.plan import Deadline
 from tests.builders import (
     APART,

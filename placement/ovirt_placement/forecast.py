@@ -10,10 +10,10 @@ from typing import Final, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.engine.policies import Policy
-from ovirt_placement.forecast.outages import Evacuation, Start, repeated_plan, survived
 from ovirt_placement.model import AffinityGroup, AffinityLabel, PlacementKey, Snapshot
 from ovirt_placement.model.infrastructure import RESTING_STATUSES
 from ovirt_placement.model.record import Record
+from ovirt_placement.planning.outages import Evacuation, Start, repeated_plan, survived
 from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.steps import end_of
