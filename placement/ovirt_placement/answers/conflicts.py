@@ -33,10 +33,10 @@ from ovirt_placement.model.names import (
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue
-from ovirt_placement.rules.affinity.conflicts import ConflictType, Feasibility, find_conflicts, judge_groups
+from ovirt_placement.rules.affinity.conflicts import ConflictType, find_conflicts, judge_groups
 from ovirt_placement.rules.affinity.groups import tied_parts
-from ovirt_placement.rules.catalogue import Ask, asks
-from ovirt_placement.rules.elements.rule import AtMost
+from ovirt_placement.rules.catalogue import asks
+from ovirt_placement.rules.elements.rule import Ask, AtMost, Judgement
 
 # -- Hard groups, placement rules and keys that cannot be satisfied together, as data and in a sentence.
 NEEDS_PLANNER = "needs OR-Tools: install ovirt-placement[planner]"
@@ -46,10 +46,10 @@ class ContradictionFound(Record, frozen=True, omit_defaults=False, kw_only=True)
     """Hard rules that cannot be satisfied together, though without any one of them the others can."""
 
     #: Affinity groups, legacy labels and placement rules.
-    groups: tuple[NamedGroup, ...]
+    groups: tuple[GroupOrRule, ...]
     #: VMs whose placement keys have a part in it.
-    keys_of: tuple[Named, ...] = ()
-    vms: tuple[Named, ...]
+    keys_of: tuple[NamedVm, ...] = ()
+    vms: tuple[NamedVm, ...]
     #: Whether they could be satisfied if hosts had more memory.
     memory: bool = False
     #: Whether it is proven that no smaller set is contradictory.
@@ -103,53 +103,36 @@ def _standing(snapshot: Snapshot) -> Snapshot:
 
 
 def _judged(snapshot: Snapshot, cluster: str) -> RulesJudged:
-    alone = judge_groups(snapshot, cluster)
-    mixed = [
-        part
-        for part in tied_parts(asks(snapshot, cluster))
-        if any(one.of_rule or one.of_keys for one in part)
-    ]
-    if not mixed or not OPTIMAL_IS_THERE:
-        found = tuple(_of_groups(snapshot, alone, ()))
-        return RulesJudged(found, alone.unknown, tuple(map(_asked_ids, mixed)))
-    # Only here, so that all else works without OR-Tools.
-    from ovirt_placement.planning.solver.contradictions import judge
+    alone, judged = judge_groups(snapshot, cluster), Judgement((), ())
+    parts = tied_parts(asks(snapshot, cluster))
+    mixed = [part for part in parts if any(one.of_rule or one.of_keys for one in part)]
+    tried, unjudged = (mixed, []) if OPTIMAL_IS_THERE else ([], mixed)
+    if tried:
+        # Only here, so that all else works without OR-Tools.
+        from ovirt_placement.planning.solver.contradictions import judge
 
-    judged = judge(snapshot, cluster, mixed)
-    found = tuple(
-        ContradictionFound(
-            groups=named_groups(sorted(_asked_ids(one.asks)), snapshot),
-            keys_of=named_vms(sorted(ask.id for ask in one.asks if ask.of_keys), snapshot),
-            vms=named_vms(sorted({vm for ask in one.asks for vm in ask.vms}), snapshot),
-            memory=one.memory,
-            smallest=one.smallest,
-        )
-        for one in judged.contradictions
-    )
-    unknown = tuple(map(_asked_ids, judged.unknown))
+        judged = judge(snapshot, cluster, tried)
+    unknown = [*map(_asked_ids, judged.unknown)]
     open_still = frozenset(one for groups in unknown for one in groups)
-    answered = [frozenset(_asked_ids(part)) for part in mixed if open_still.isdisjoint(_asked_ids(part))]
-    left = tuple(groups for groups in alone.unknown if not any(part.issuperset(groups) for part in answered))
-    return RulesJudged((*found, *_of_groups(snapshot, alone, found)), (*unknown, *left), ())
+    answered = [groups for groups in map(frozenset, map(_asked_ids, tried)) if open_still.isdisjoint(groups)]
+    left = (
+        groups
+        for groups in map(_asked_ids, alone.unknown)
+        if not any(part.issuperset(groups) for part in answered)
+    )
+    # Of those among groups alone, none that has a group in common with what is named already.
+    named = {group for one in judged.contradictions for group in one.groups}
+    others = (one for one in alone.contradictions if named.isdisjoint(one.groups))
+    return RulesJudged(
+        tuple(with_names(ContradictionFound, one, snapshot) for one in (*judged.contradictions, *others)),
+        (*unknown, *left),
+        tuple(map(_asked_ids, unjudged)),
+    )
 
 
 def _asked_ids(part: Sequence[Ask]) -> tuple[str, ...]:
     """Groups and rules by their ids; keys have none."""
     return tuple(one.id for one in part if not one.of_keys)
-
-
-def _of_groups(
-    snapshot: Snapshot, alone: Feasibility, named: Sequence[ContradictionFound]
-) -> Iterator[ContradictionFound]:
-    """Those among groups alone that have no group in common with what is named already."""
-    seen = {group.id for one in named for group in one.groups}
-    for one in alone.contradictions:
-        if seen.isdisjoint(one.groups):
-            yield ContradictionFound(
-                groups=named_groups(one.groups, snapshot),
-                vms=named_vms(one.vms, snapshot),
-                smallest=one.smallest,
-            )
 
 
 # -- in words

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
-from ovirt_placement.rules.affinity.constraints import bindings
+from ovirt_placement.rules.affinity.constraints import asks_of_groups
 from ovirt_placement.rules.affinity.filters import moves_with_its_peers, peers_of, positive_peers
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import order_hosts
-from ovirt_placement.rules.elements.rule import Allowed, Constraint, Form, Rule, UnitKind, accepted_hosts
+from ovirt_placement.rules.elements.rule import Allowed, Ask, Constraint, Rule, UnitKind, accepted_hosts
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys.capacity import host_places
@@ -148,24 +148,11 @@ def _importance(violation: Violation) -> tuple[object, ...]:
     )
 
 
-class Ask(Record, frozen=True):
-    """What a group, a legacy label or a placement rule asks; or the operator's keys of a VM."""
-
-    #: Of the group, label or rule; of the VM if `of_keys`.
-    id: str
-    vms: tuple[str, ...]
-    forms: tuple[Form, ...]
-    of_keys: bool = False
-    of_rule: bool = False
-
-
 def asks(snapshot: Snapshot, cluster: str) -> tuple[Ask, ...]:
     """Of groups and labels, then of placement rules, then of keys that shut hosts out."""
     hosts = tuple(replace(host, status="up") for host in snapshot.hosts)
     standing = replace(snapshot, hosts=hosts, draining_hosts=())
-    groups = [
-        Ask(one.group.id, one.vms, one.forms) for one in bindings(standing) if one.group.cluster == cluster
-    ]
+    groups = asks_of_groups(standing).get(cluster, ())
     rules = [
         Ask(one.groups[0], one.vms, (one.form,), of_rule=True)
         for one in hard_constraints(standing, cluster)

@@ -2,13 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.solver.forms import At, Term, cp_model
 from ovirt_placement.planning.solver.forms import ask as ask_under
-from ovirt_placement.rules.catalogue import Ask
-from ovirt_placement.rules.elements.rule import Allowed, Form, Sum
+from ovirt_placement.rules.elements.rule import Allowed, Ask, Contradiction, Form, Judgement, Sum
 
 _Asks = tuple[Ask, ...]
 
@@ -259,30 +257,10 @@ def _least_hitting(among: Sequence[Ask], each: Sequence[_Asks]) -> _Asks:
 _CONTRADICTIONS_WORK = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Contradiction:
-    """What cannot be satisfied together, though without any one of it the rest can."""
-
-    asks: _Asks
-    #: Whether it is proven that no smaller set is contradictory.
-    smallest: bool
-    #: Whether all of it could be satisfied if hosts had more memory.
-    memory: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """Contradictions have nothing in common; without them all that was judged can be satisfied."""
-
-    contradictions: tuple[Contradiction, ...]
-    #: What could not be judged with the work allowed.
-    unknown: tuple[_Asks, ...]
-
-
 def judge(
     snapshot: Snapshot, cluster: str, parts: Iterable[Sequence[Ask]], work: float = _CONTRADICTIONS_WORK
 ) -> Judgement:
-    """Judge parts of a cluster, each by itself."""
+    """Judge parts of a cluster: contradictions have nothing in common; without them the rest is satisfied."""
     left = Work(work)
     found: list[Contradiction] = []
     unknown: list[_Asks] = []

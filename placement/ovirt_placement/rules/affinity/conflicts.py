@@ -17,7 +17,7 @@ from itertools import combinations_with_replacement
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import grouped
-from ovirt_placement.rules.affinity.constraints import Binding, bindings, block_of, by_vm, gather
+from ovirt_placement.rules.affinity.constraints import asks_of_groups, block_of, by_vm, gather
 from ovirt_placement.rules.affinity.groups import (
     UnifiedGroup,
     hosts,
@@ -34,7 +34,7 @@ from ovirt_placement.rules.elements.assignment import (
     can_all_differ,
     can_be_coloured,
 )
-from ovirt_placement.rules.elements.rule import Same
+from ovirt_placement.rules.elements.rule import Ask, Contradiction, Judgement, Same
 
 
 class ConflictType(StrEnum):
@@ -246,54 +246,30 @@ def _common_hosts(groups: Sequence[_Flat]) -> frozenset[str]:
 DEFAULT_BUDGET = 500_000
 
 
-class Contradiction(Record, frozen=True):
-    """Hard groups that cannot be satisfied together, but all of them less any one can."""
-
-    #: Ids of affinity groups, or of legacy labels.
-    groups: tuple[str, ...]
-    vms: tuple[str, ...]
-    #: Whether it is proven that no smaller set of these and the groups they touch is contradictory.
-    smallest: bool
-
-
-class Feasibility(Record, frozen=True):
-    """What is proven about the hard groups of a cluster."""
-
-    #: One for each part of the cluster (groups that share VMs) that cannot be satisfied.
-    contradictions: tuple[Contradiction, ...]
-    #: Parts for which the work budget ended before an answer, as ids of their groups.
-    unknown: tuple[tuple[str, ...], ...]
-
-    @property
-    def feasible(self) -> bool | None:
-        """Whether all can be satisfied together; None if that is not known."""
-        return False if self.contradictions else None if self.unknown else True
-
-
-def judge_groups(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET) -> Feasibility:
-    """Judge the hard groups of a cluster, each part of it by itself."""
+def judge_groups(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET) -> Judgement:
+    """Judge the hard groups of a cluster: of each part, groups that share VMs, one contradiction at most."""
     hosts = {
         host.id: Resources(memory=host.memory_mb) for host in snapshot.hosts_of_cluster.get(cluster_id, ())
     }
     budget = Budget(steps)
 
-    def satisfiable(groups: Sequence[Binding]) -> bool:
+    def satisfiable(groups: Sequence[Ask]) -> bool:
         budget.spend(len(groups))
         return can_be_coloured(list(_blocks(snapshot, groups)), hosts, budget)
 
     contradictions: list[Contradiction] = []
-    unknown: list[tuple[str, ...]] = []
-    for part in tied_parts([one for one in bindings(snapshot) if one.group.cluster == cluster_id]):
+    unknown: list[tuple[Ask, ...]] = []
+    for part in tied_parts(asks_of_groups(snapshot).get(cluster_id, ())):
         try:
             if not satisfiable(part):
                 contradictions.append(_smallest(part, satisfiable, budget))
         except BudgetSpentError:
-            unknown.append(tuple(one.group.id for one in part))
-    return Feasibility(tuple(contradictions), tuple(unknown))
+            unknown.append(part)
+    return Judgement(tuple(contradictions), tuple(unknown))
 
 
 def _smallest(
-    groups: Sequence[Binding], satisfiable: Callable[[Sequence[Binding]], bool], budget: Budget
+    groups: Sequence[Ask], satisfiable: Callable[[Sequence[Ask]], bool], budget: Budget
 ) -> Contradiction:
     """The smallest set of groups that cannot be satisfied; a minimal one if the budget ends.
 
@@ -311,23 +287,22 @@ def _smallest(
         found = next((chosen for chosen in smaller if not satisfiable(chosen)), found)
     except BudgetSpentError:
         proven = False
-    vms = {vm for one in found for vm in one.vms}
-    return Contradiction(tuple(sorted(one.group.id for one in found)), tuple(sorted(vms)), proven)
+    return Contradiction(tuple(found), proven)
 
 
-def _blocks(snapshot: Snapshot, groups: Sequence[Binding]) -> Iterator[Block]:
+def _blocks(snapshot: Snapshot, groups: Sequence[Ask]) -> Iterator[Block]:
     """All VMs of the groups, with what these and pinning leave them, and the memory that they must have.
 
     Of VMs held together, that is; a VM by itself is not the groups' concern.
     """
-    unified = unify(snapshot, (one.group for one in groups if Same() in one.forms))
-    binding = by_vm(groups)
-    for vms in gather(binding, {vm: one for one in unified for vm in one.vms}):
+    unified = unify(snapshot, (snapshot.group_by_id[one.id] for one in groups if Same() in one.forms))
+    asks = by_vm(groups)
+    for vms in gather(asks, {vm: one for one in unified for vm in one.vms}):
         memory_mb = sum(snapshot.vm_by_id[vm].guaranteed_mb for vm in vms) if len(vms) > 1 else 0
-        yield block_of(snapshot, vms, binding, Resources(memory=memory_mb))
+        yield block_of(snapshot, vms, asks, Resources(memory=memory_mb))
 
 
-def _connected(groups: Sequence[Binding], size: int, budget: Budget) -> Iterator[list[Binding]]:
+def _connected(groups: Sequence[Ask], size: int, budget: Budget) -> Iterator[list[Ask]]:
     """All sets of this many groups that hang together: a minimal contradiction always does."""
     of_vm = numbers_by_vm(one.vms for one in groups)
     near = [{other for vm in group.vms for other in of_vm[vm]} for group in groups]

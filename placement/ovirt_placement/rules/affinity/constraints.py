@@ -1,22 +1,22 @@
 """Affinity groups and legacy labels as invariants, and what hard ones ask of VMs, as blocks.
 
-Members run together, or apart; on the hosts that a group lists, or on none of them. Who asks for blocks
-chooses the bindings and the VMs: some bindings and all their VMs to see whether rules can be satisfied, all
-bindings and the VMs of failed hosts to see whether these can restart.
+Members run together, or apart; on the hosts that a group lists, or on none of them. For blocks, some
+groups and all their VMs are looked at to see whether rules can be satisfied, all groups and the VMs of
+failed hosts to see whether these can restart.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import ClassVar
 
 from ovirt_placement.lookups import once_for_members
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
-from ovirt_placement.model.record import Record
 from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.affinity.groups import UnifiedGroup, as_the_engine_unifies, hosts, members, unify
 from ovirt_placement.rules.elements.assignment import Block, Resources
 from ovirt_placement.rules.elements.placement import Placement
-from ovirt_placement.rules.elements.rule import Allowed, AtMost, Constraint, Same, off_gathering
+from ovirt_placement.rules.elements.rule import Allowed, Ask, AtMost, Constraint, Same, off_gathering
 from ovirt_placement.rules.elements.verdict import Reason
 
 
@@ -256,32 +256,27 @@ def on_and_off_hosts(snapshot: Snapshot, cluster_id: str, *, hard: bool) -> Iter
             )
 
 
-class Binding(Record, frozen=True):
-    """What the hard rules of a group ask of its VMs, or a legacy label that acts as a group."""
-
-    group: AffinityGroup
-    vms: tuple[str, ...]
-    forms: tuple[Same | AtMost | Allowed, ...]
-
-
 @once_for_members
-def bindings(snapshot: Snapshot) -> tuple[Binding, ...]:
-    """Of each group that has VMs and a hard rule; legacy labels come last."""
-    groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
+def asks_of_groups(snapshot: Snapshot) -> Mapping[str, Sequence[Ask]]:
+    """By cluster, what hard rules of groups ask of their VMs; legacy labels come last."""
     own = members(snapshot)
-    found = (Binding(group, own.get(group.id, group.vms), tuple(_forms(snapshot, group))) for group in groups)
-    return tuple(one for one in found if one.vms and one.forms)
+    groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
+    found = (
+        (group.cluster, Ask(group.id, own.get(group.id, group.vms), tuple(_forms(snapshot, group))))
+        for group in groups
+    )
+    return grouped((cluster, one) for cluster, one in found if one.vms and one.forms)
 
 
 @once_for_members
-def bindings_of(snapshot: Snapshot) -> Mapping[str, Sequence[Binding]]:
-    """All that bind a VM, by its id."""
-    return by_vm(bindings(snapshot))
+def asks_by_vm(snapshot: Snapshot) -> Mapping[str, Sequence[Ask]]:
+    """All of that, by VM."""
+    return by_vm(chain.from_iterable(asks_of_groups(snapshot).values()))
 
 
-def by_vm(some: Iterable[Binding]) -> dict[str, tuple[Binding, ...]]:
-    """Those of some bindings that bind a VM, by its id, in the order of first mention."""
-    return grouped((vm, one) for one in some for vm in one.vms)
+def by_vm(asks: Iterable[Ask]) -> dict[str, tuple[Ask, ...]]:
+    """Those of some asks that are about a VM, by its id, in the order of first mention."""
+    return grouped((vm, one) for one in asks for vm in one.vms)
 
 
 def gather(vms: Iterable[str], unified_of: Mapping[str, UnifiedGroup]) -> Iterable[tuple[str, ...]]:
@@ -290,9 +285,9 @@ def gather(vms: Iterable[str], unified_of: Mapping[str, UnifiedGroup]) -> Iterab
 
 
 def block_of(
-    snapshot: Snapshot, vms: tuple[str, ...], binding: Mapping[str, Sequence[Binding]], need: Resources
+    snapshot: Snapshot, vms: tuple[str, ...], asked: Mapping[str, Sequence[Ask]], need: Resources
 ) -> Block:
-    """VMs that go to one host together, with what bindings (by VM) and pinning leave them.
+    """VMs that go to one host together, with what is asked (by VM) and pinning leave them.
 
     Those that must share a host and must not are allowed nowhere.
     """
@@ -303,10 +298,10 @@ def block_of(
         pinned = snapshot.vm_by_id[vm].bound_to
         if pinned is not None:
             only.add(pinned)
-        for one in binding.get(vm, ()):
+        for one in asked.get(vm, ()):
             for form in one.forms:
                 if isinstance(form, AtMost):
-                    apart.append(one.group.id)
+                    apart.append(one.id)
                 elif isinstance(form, Allowed):
                     (only if form.positive else never).add(form.hosts)
     tags = frozenset(apart)

@@ -119,6 +119,49 @@ OfAll = OnePlace | Even | AtLeast | Sum
 Form = Same | AtMost | Allowed | OfAll
 
 
+class Ask(Record, frozen=True):
+    """What a group, a legacy label or a placement rule asks; or the operator's keys of a VM."""
+
+    #: Of the group, label or rule; of the VM if `of_keys`.
+    id: str
+    vms: tuple[str, ...]
+    forms: tuple[Form, ...]
+    of_keys: bool = False
+    of_rule: bool = False
+
+
+class Contradiction(Record, frozen=True):
+    """Asks that cannot be satisfied together, though without any one of them the others can."""
+
+    asks: tuple[Ask, ...]
+    #: Whether it is proven that no smaller set is contradictory.
+    smallest: bool
+    #: Whether all could be satisfied if hosts had more memory, as far as that is found out.
+    memory: bool = False
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Affinity groups, legacy labels and placement rules, by their ids."""
+        return tuple(sorted(one.id for one in self.asks if not one.of_keys))
+
+    @property
+    def keys_of(self) -> tuple[str, ...]:
+        """VMs whose placement keys have a part in it."""
+        return tuple(sorted(one.id for one in self.asks if one.of_keys))
+
+    @property
+    def vms(self) -> tuple[str, ...]:
+        return tuple(sorted({vm for one in self.asks for vm in one.vms}))
+
+
+class Judgement(Record, frozen=True):
+    """Whether all can be satisfied together; each part of a cluster is judged by itself."""
+
+    contradictions: tuple[Contradiction, ...]
+    #: What could not be judged with the work allowed.
+    unknown: tuple[tuple[Ask, ...], ...]
+
+
 def off_gathering(place_of: Mapping[str, str | None]) -> tuple[str, ...]:
     """The VMs off the place that most share; of places with as many, the first by name gathers them."""
     crowds = Counter(place for place in place_of.values() if place is not None)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.rules.affinity.constraints import bindings_of, block_of
+from ovirt_placement.rules.affinity.constraints import asks_by_vm, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.failover.measures import ExaminationTask, Examiner, Measure, examine, one_by_one
@@ -82,7 +82,7 @@ def _areas(
     """Hosts that VMs are restricted to, the smallest first, and at last all; with the VMs inside of each."""
     own: dict[str, frozenset[str]] = {}
     for vm in vms:
-        block = block_of(snapshot, (vm,), bindings_of(snapshot), NOTHING)
+        block = block_of(snapshot, (vm,), asks_by_vm(snapshot), NOTHING)
         own[vm] = (hosts if block.allowed is None else hosts & block.allowed) - block.forbidden
     areas = sorted(set(own.values()) - {hosts}, key=lambda area: (len(area), sorted(area)))[:_MOST_AREAS]
     for area in (*areas, hosts):

@@ -11,7 +11,7 @@ from math import floor
 from ovirt_placement.lookups import once_whatever_is_pending
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.constraints import bindings_of, block_of, gather
+from ovirt_placement.rules.affinity.constraints import asks_by_vm, block_of, gather
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
 from ovirt_placement.rules.elements.assignment import (
     NOTHING,
@@ -143,7 +143,7 @@ class Measure:
         self, vms: tuple[str, ...], gathering: frozenset[str] | None, gone: frozenset[str]
     ) -> Block:
         snapshot = self._snapshot
-        block = block_of(snapshot, vms, bindings_of(snapshot), self._needed(vms))
+        block = block_of(snapshot, vms, asks_by_vm(snapshot), self._needed(vms))
         held_by_rivals = frozenset(
             host
             for group in block.apart

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted
-from ovirt_placement.rules.affinity.constraints import bindings_of, block_of
+from ovirt_placement.rules.affinity.constraints import asks_by_vm, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
 from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.rule import AtLeast, Even, OnePlace, off_gathering
@@ -86,7 +86,7 @@ def count_others(
 
 def eligible_domains(snapshot: Snapshot, found: Resolved) -> frozenset[str]:
     """By hard host rules and pinning: a host counts where any member may run on it."""
-    blocks = (block_of(snapshot, (vm,), bindings_of(snapshot), NOTHING) for vm in found.vms)
+    blocks = (block_of(snapshot, (vm,), asks_by_vm(snapshot), NOTHING) for vm in found.vms)
     distinct = {(one.allowed, one.forbidden): one for one in blocks}.values()
     draining = frozenset(snapshot.draining_hosts)
     cluster = snapshot.hosts_of_cluster.get(found.cluster or "", ())

@@ -19,11 +19,12 @@ from ovirt_placement.model import (
 from ovirt_placement.planning.plan import NEVER, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair, pose
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.solver.contradictions import Contradiction, Judgement, Question, Work, judge
+from ovirt_placement.planning.solver.contradictions import Question, Work, judge
 from ovirt_placement.planning.solver.core import Element, core
 from ovirt_placement.rules.affinity.constraints import OnHosts, Together
 from ovirt_placement.rules.affinity.groups import tied_parts
 from ovirt_placement.rules.catalogue import asks
+from ovirt_placement.rules.elements.rule import Contradiction, Judgement
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.examples import examples

@@ -10,16 +10,11 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.group_changes import clashes_of
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot
-from ovirt_placement.rules.affinity.conflicts import (
-    Conflict,
-    ConflictType,
-    Feasibility,
-    find_conflicts,
-    judge_groups,
-)
-from ovirt_placement.rules.affinity.constraints import bindings_of, block_of, gather
+from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType, find_conflicts, judge_groups
+from ovirt_placement.rules.affinity.constraints import asks_by_vm, block_of, gather
 from ovirt_placement.rules.affinity.groups import hard_positive_group_of
 from ovirt_placement.rules.elements.assignment import NOTHING, Block
+from ovirt_placement.rules.elements.rule import Judgement
 from tests.builders import (
     APART,
     CLUSTER,
@@ -153,7 +148,7 @@ def test_thousands_of_vms_alike_make_one_conflict_of_each_kind() -> None:
 def block_with(together: str, *parts: Part) -> Block:
     named = {part.id for part in parts}
     state = snapshot(*HOSTS, *(vm(name) for name in "abc" if name not in named), *parts)
-    return block_of(state, tuple(together.split()), bindings_of(state), NOTHING)
+    return block_of(state, tuple(together.split()), asks_by_vm(state), NOTHING)
 
 
 PINNED = {"migratable": False, "pinned_hosts": ("h1", "h2")}
@@ -202,13 +197,13 @@ NAMES = ("a", "b", "c", "d")
 PLACES = ("h1", "h2", "h3")
 
 
-def judged(*parts: Part) -> Feasibility:
+def judged(*parts: Part) -> Judgement:
     hosts = () if any(getattr(part, "id", "") == "h1" for part in parts) else map(host, PLACES)
     vms = (vm(name) for name in NAMES if not any(getattr(part, "id", "") == name for part in parts))
     return judge_groups(snapshot(*hosts, *vms, *parts), CLUSTER)
 
 
-def groups_of(found: Feasibility) -> list[tuple[str, ...]]:
+def groups_of(found: Judgement) -> list[tuple[str, ...]]:
     return [one.groups for one in found.contradictions]
 
 
@@ -220,7 +215,7 @@ def test_chain_of_positive_groups_against_a_negative_one_is_named_whole() -> Non
 
 
 def test_soft_groups_never_contradict() -> None:
-    assert judged(group("p", SOFT_TOGETHER, "a b"), group("n", APART, "a b")).feasible is True
+    assert judged(group("p", SOFT_TOGETHER, "a b"), group("n", APART, "a b")) == Judgement((), ())
 
 
 def test_positive_set_too_large_for_any_host() -> None:
@@ -231,7 +226,7 @@ def test_positive_set_too_large_for_any_host() -> None:
 def test_legacy_label_counts_below_4_4() -> None:
     parts = (label("l", "a", "h1", implicit=True), group("n", vms="a", hosts_rule=APART, hosts="h1"))
     assert groups_of(judged(cluster(compatibility="4.3"), *parts)) == [("l", "n")]
-    assert judged(cluster(compatibility="4.7"), *parts).feasible is True
+    assert judged(cluster(compatibility="4.7"), *parts) == Judgement((), ())
 
 
 def test_each_part_of_the_cluster_is_judged_by_itself() -> None:
@@ -244,7 +239,8 @@ def test_ended_budget_is_unknown_and_never_guessed() -> None:
     groups = group("p", TOGETHER, "a b"), group("n", APART, "b c")
     state = snapshot(*map(host, PLACES), *map(vm, NAMES), *groups)
     found = judge_groups(state, CLUSTER, steps=1)
-    assert (found.feasible, found.unknown) == (None, (("p", "n"),))
+    assert found.contradictions == ()
+    assert [[one.id for one in part] for part in found.unknown] == [["p", "n"]]
 
 
 @st.composite
@@ -294,7 +290,8 @@ def holds(one: AffinityGroup, at: dict[str, str]) -> bool:
 @given(hard_clusters())
 def test_judgement_is_exact_and_names_the_smallest_contradiction(state: Snapshot) -> None:
     found = judge_groups(state, CLUSTER)
-    assert found.feasible is can_hold(state, state.affinity_groups)
+    assert found.unknown == ()
+    assert (not found.contradictions) is can_hold(state, state.affinity_groups)
     sizes = [
         size
         for size in range(1, len(state.affinity_groups) + 1)
