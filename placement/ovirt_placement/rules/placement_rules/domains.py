@@ -19,7 +19,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     PlacementConstraint,
     PlacementKind,
     Resolved,
-    common,
 )
 
 HOST_IN_NO_DOMAIN = ReasonKind("host_in_no_domain", "this host is in no failure domain of {group}", veto=True)
@@ -207,13 +206,11 @@ SPREAD = PlacementKind(
     needs=("vms", "max_skew"),
     takes=("min_domains",),
     in_domains=True,
-    make=lambda snapshot, found, vms: Spread(
-        vms=vms,
+    make=lambda snapshot, found, **alike: Spread(
         max_skew=found.rule.max_skew or 0,
         min_domains=found.rule.min_domains or 0,
-        domain_of=found.domain_of,
         eligible=eligible_domains(snapshot, found),
-        **common(found),
+        **alike,
     ),
     impossible=_too_few_for_skew,
 )
@@ -299,9 +296,7 @@ MINIMUM_DOMAINS = PlacementKind(
     summary="the VMs in at least `least` failure domains",
     needs=("vms", "least"),
     in_domains=True,
-    make=lambda snapshot, found, vms: MinimumDomains(
-        vms=vms, least=found.rule.least or 0, domain_of=found.domain_of, **common(found)
-    ),
+    make=lambda snapshot, found, **alike: MinimumDomains(least=found.rule.least or 0, **alike),
     impossible=_too_few_for_least,
 )
 
@@ -354,5 +349,5 @@ SAME_DOMAIN = PlacementKind(
     summary="all of the VMs in one failure domain, on any host of it",
     needs=("vms",),
     in_domains=True,
-    make=lambda snapshot, found, vms: SameDomain(vms=vms, domain_of=found.domain_of, **common(found)),
+    make=lambda snapshot, found, **alike: SameDomain(**alike),
 )

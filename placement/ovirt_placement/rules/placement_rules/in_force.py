@@ -132,7 +132,17 @@ def not_known_yet(snapshot: Snapshot, cluster: str) -> list[str]:
 @once_whatever_is_pending
 def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
     found = resolved_rules(snapshot)[number]
-    return KINDS[found.rule.kind].make(snapshot, found, _standing(snapshot).concerned[number])
+    rule, kind = found.rule, KINDS[found.rule.kind]
+    return kind.make(
+        snapshot,
+        found,
+        vms=_standing(snapshot).concerned[number],
+        groups=(rule.id,),
+        hard=rule.enforcing,
+        priority=rule.priority,
+        continuous=rule.continuous,
+        domain_of=found.domain_of if kind.in_domains else {},
+    )
 
 
 def find_paths(node: str, follows: Mapping[str, Collection[str]]) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import attrgetter
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ovirt_placement.lookups import Earlier, continued
 from ovirt_placement.model import Host, PlacementRule, Snapshot, Vm
@@ -369,20 +369,10 @@ class PlacementKind(RuleKind):
 
     #: The VMs that it is about.
     concerned: Callable[[Snapshot, Resolved], tuple[str, ...]] = lambda snapshot, found: found.vms
-    make: Callable[[Snapshot, Resolved, tuple[str, ...]], PlacementConstraint]
+    #: Its constraint, by a snapshot, a rule, and what all kinds have alike, which is given by name.
+    make: Callable[..., PlacementConstraint]
     #: Why a rule cannot be satisfied on the hosts of its cluster however VMs run, in sentences.
     impossible: Callable[[Resolved, frozenset[str]], Iterable[str]] = lambda found, hosts: ()
-
-
-def common(found: Resolved) -> dict[str, Any]:
-    """What constraints of every kind take over from a rule."""
-    rule = found.rule
-    return {
-        "groups": (rule.id,),
-        "hard": rule.enforcing,
-        "priority": rule.priority,
-        "continuous": rule.continuous,
-    }
 
 
 RESTART_AFTER = RuleKind(

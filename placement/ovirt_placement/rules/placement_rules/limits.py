@@ -8,10 +8,10 @@ sets counts for the first. Source: BtrPlace's Split.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final
 
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.rule import Allowed, AtMost, Sum
@@ -23,7 +23,6 @@ from ovirt_placement.rules.placement_rules.kind import (
     PlacementConstraint,
     PlacementKind,
     Resolved,
-    common,
 )
 
 #: By place and set, the VMs that are there.
@@ -118,9 +117,7 @@ AT_MOST_PER_HOST = PlacementKind(
     name="at_most_per_host",
     summary="at most `most` of the VMs on a host",
     needs=("vms", "most"),
-    make=lambda snapshot, found, vms: AtMostPerHost(
-        vms=vms, limit=AtMost(found.rule.most or 0), **common(found)
-    ),
+    make=lambda snapshot, found, **alike: AtMostPerHost(limit=AtMost(found.rule.most or 0), **alike),
     impossible=_too_few,
 )
 
@@ -142,8 +139,8 @@ AT_MOST_PER_DOMAIN = PlacementKind(
     summary="at most `most` of the VMs in a failure domain",
     needs=("vms", "most"),
     in_domains=True,
-    make=lambda snapshot, found, vms: AtMostPerDomain(
-        vms=vms, limit=AtMost(found.rule.most or 0, place_of=found.domain_of), **common(found)
+    make=lambda snapshot, found, **alike: AtMostPerDomain(
+        limit=AtMost(found.rule.most or 0, place_of=found.domain_of), **alike
     ),
     impossible=_too_few,
 )
@@ -157,18 +154,14 @@ class Separate(Limited, frozen=True, kw_only=True):
     refusal: ClassVar[ReasonKind] = OTHER_SET_HERE
 
 
-def _make_separate(snapshot: Snapshot, found: Resolved, vms: tuple[str, ...]) -> Separate:
-    first = frozenset(found.vms)
-    limit = AtMost(1, {vm: "first" if vm in first else "second" for vm in vms})
-    return Separate(vms=vms, limit=limit, **common(found))
-
-
 SEPARATE = PlacementKind(
     name="separate",
     summary="no host with VMs of both sets",
     needs=("vms", "other_vms"),
     concerned=lambda snapshot, found: tuple(dict.fromkeys((*found.vms, *found.other_vms))),
-    make=_make_separate,
+    make=lambda snapshot, found, **alike: Separate(
+        limit=AtMost(1, dict.fromkeys(found.other_vms, "second") | dict.fromkeys(found.vms, "first")), **alike
+    ),
 )
 
 
@@ -242,15 +235,14 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
         return {vm: self.amounts[vm] for vm in there}
 
 
+def _amount(vm: Vm, counted: str) -> int:
+    return 1 if counted == "vms" else int(getattr(vm, counted))
+
+
 def _concerned(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
     if found.rule.vms:
         return found.vms
     return tuple(sorted(vm.id for vm in snapshot.vms if vm.cluster == found.cluster))
-
-
-def _amounts(snapshot: Snapshot, counted: str, vms: Iterable[str]) -> dict[str, int]:
-    known = snapshot.vm_by_id
-    return {vm: 1 if counted == "vms" else getattr(known[vm], counted) for vm in vms}
 
 
 CAPACITY = PlacementKind(
@@ -259,12 +251,12 @@ CAPACITY = PlacementKind(
     needs=("hosts", "most"),
     takes=("vms", "counted"),
     concerned=_concerned,
-    make=lambda snapshot, found, vms: Capacity(
+    make=lambda snapshot, found, vms, **alike: Capacity(
         vms=vms,
         hosts=found.hosts,
         most=found.rule.most or 0,
-        amounts=_amounts(snapshot, found.rule.counted, vms),
-        **common(found),
+        amounts={vm: _amount(snapshot.vm_by_id[vm], found.rule.counted) for vm in vms},
+        **alike,
     ),
 )
 
@@ -304,5 +296,5 @@ EXCLUSIVE_HOSTS = PlacementKind(
     summary="no VMs but these on the hosts",
     needs=("vms", "hosts"),
     concerned=_others,
-    make=lambda snapshot, found, vms: ExclusiveHosts(vms=vms, hosts=found.hosts, **common(found)),
+    make=lambda snapshot, found, **alike: ExclusiveHosts(hosts=found.hosts, **alike),
 )
