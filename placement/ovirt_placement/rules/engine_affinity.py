@@ -17,13 +17,8 @@ from itertools import chain, groupby
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.infrastructure import fixed_point
-from ovirt_placement.rules.affinity.constraints import (
-    hard_host_groups_of,
-    legacy_groups,
-    listed_hosts,
-    refusals,
-)
-from ovirt_placement.rules.affinity.groups import groups_of, members
+from ovirt_placement.rules.affinity.constraints import hard_host_groups_of, judge_restrictions, legacy_groups
+from ovirt_placement.rules.affinity.groups import groups_among, groups_of, listed_hosts, members
 from ovirt_placement.rules.elements.placement import Placement, destinations
 from ovirt_placement.rules.elements.ranks import KeyOrder, in_order, put_all
 from ovirt_placement.rules.elements.rule import Constraint, Dependence, Scope, engines_filter
@@ -102,8 +97,7 @@ def direct_peers(snapshot: Snapshot, vm: str) -> frozenset[str]:
 
 
 def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...]) -> list[AffinityGroup]:
-    found = {group.id: group for vm in vms for group in snapshot.groups_of_vm.get(vm, ())}
-    return [group for group in found.values() if group.vms_rule.hard]
+    return [group for group in groups_among(snapshot.groups_of_vm, vms) if group.vms_rule.hard]
 
 
 def _foreign(snapshot: Snapshot, vm: str, peer: str) -> bool:
@@ -152,10 +146,7 @@ def filter_by_host_groups(snapshot: Snapshot, request: Request) -> tuple[Verdict
         if vm in label.vms
     ]
 
-    refused = refusals(request.candidate_hosts, restrictions)
-    return tuple(
-        Verdict(host, host not in refused, refused.get(host, ())) for host in request.candidate_hosts
-    )
+    return judge_restrictions(request.candidate_hosts, restrictions)
 
 
 def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
@@ -195,9 +186,9 @@ def _host_levels(
     """By priority, how many groups fewer are violated on the target."""
 
     def right(group: AffinityGroup, host: str) -> bool:
-        return (host in listed_hosts(snapshot, group)) is group.hosts_rule.positive
+        return (host in listed_hosts(snapshot)[group.id]) is group.hosts_rule.positive
 
-    soft = [group for group in groups if group.hosts_rule.soft and listed_hosts(snapshot, group)]
+    soft = [group for group in groups if group.hosts_rule.soft and listed_hosts(snapshot)[group.id]]
     for same in _by_priority(soft):
         yield sum(right(group, target) - right(group, source) for group in same)
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ovirt_placement.lookups import once_whatever_is_pending
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
-from ovirt_placement.rules.affinity.groups import worst_first
+from ovirt_placement.rules.affinity.groups import groups_among, worst_first
 from ovirt_placement.rules.elements.ranks import (
     KeyOrder,
     competition_ranks,
@@ -180,12 +180,8 @@ Burden = tuple[tuple[int, ...], int, int]
 
 def score_by_vm_groups(snapshot: Snapshot, request: Request) -> dict[str, int]:
     """The engine's weight of each candidate host, the best first: 1, and how many hosts are better."""
-    groups = {
-        group.id: group
-        for vm in request.vms
-        for group in snapshot.groups_of_vm.get(vm, ())
-        if group.vms_rule.enabled
-    }
+    among = groups_among(snapshot.groups_of_vm, request.vms)
+    groups = {group.id: group for group in among if group.vms_rule.enabled}
     there = {name: peers_by_host(snapshot, group, request.vms) for name, group in groups.items()}
     # Most hosts have none of the peers, and all of these the same burden.
     without = _burden(snapshot, groups, {})

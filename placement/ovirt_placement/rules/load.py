@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
-from ovirt_placement.rules.affinity.groups import groups_of, hosts, members, peers_on
+from ovirt_placement.rules.affinity.groups import groups_of, listed_hosts, members, peers_on
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.ranks import in_order, quotient
 from ovirt_placement.rules.elements.resources import cpus_of, running_vms, shared_load, total_load
@@ -70,7 +70,7 @@ def _harmless(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str
             sign = -1 if group.vms_rule.positive else 1
             left = tuple(host for host in left if sign * peers[host] <= sign * peers[source])
         if group.hosts_rule.enabled and not group.hosts_rule.enforcing:
-            meant = hosts(snapshot)[group.id]
+            meant = listed_hosts(snapshot)[group.id]
             wanted = group.hosts_rule.positive
             if (source in meant) is wanted:
                 left = tuple(host for host in left if (host in meant) is wanted)

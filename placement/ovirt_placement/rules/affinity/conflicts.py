@@ -20,7 +20,7 @@ from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.affinity.constraints import asks_of_groups, block_of, by_vm, gather
 from ovirt_placement.rules.affinity.groups import (
     UnifiedGroup,
-    hosts,
+    listed_hosts,
     members,
     numbers_by_vm,
     tied_parts,
@@ -84,9 +84,8 @@ def find_conflicts(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
 def find_clashes(snapshot: Snapshot, cluster_id: str) -> tuple[Conflict, ...]:
     """The same, each by itself: only the groups that clash with one another stand in one."""
     groups = [group for group in snapshot.affinity_groups if group.cluster == cluster_id]
-    flat = [
-        _Flat(group, frozenset(members(snapshot)[group.id]), hosts(snapshot)[group.id]) for group in groups
-    ]
+    vms_of, hosts_of = members(snapshot), listed_hosts(snapshot)
+    flat = [_Flat(group, frozenset(vms_of[group.id]), hosts_of[group.id]) for group in groups]
     on_hosts = [one for one in flat if one.group.hosts_rule.enabled and one.hosts]
     positives = [one for one in on_hosts if one.group.hosts_rule.positive]
     negatives = [one for one in on_hosts if not one.group.hosts_rule.positive]

@@ -13,11 +13,17 @@ from typing import ClassVar
 from ovirt_placement.lookups import once_for_members
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Snapshot
 from ovirt_placement.model.snapshot import grouped
-from ovirt_placement.rules.affinity.groups import UnifiedGroup, as_the_engine_unifies, hosts, members, unify
+from ovirt_placement.rules.affinity.groups import (
+    UnifiedGroup,
+    as_the_engine_unifies,
+    listed_hosts,
+    members,
+    unify,
+)
 from ovirt_placement.rules.elements.assignment import Block, Resources
 from ovirt_placement.rules.elements.placement import Placement
 from ovirt_placement.rules.elements.rule import Allowed, Ask, AtMost, Constraint, Same, off_gathering
-from ovirt_placement.rules.elements.verdict import Reason
+from ovirt_placement.rules.elements.verdict import Reason, Verdict
 
 
 class Together(Constraint, frozen=True, kw_only=True):
@@ -117,9 +123,8 @@ def hard_host_groups_of(snapshot: Snapshot) -> dict[str, tuple[AffinityGroup, ..
 
     A hard positive group that lists no host is among them: see `configured`.
     """
-    own, groups = members(snapshot), (*snapshot.affinity_groups, *legacy_groups(snapshot))
-    hard = (group for group in groups if group.hosts_rule.hard)
-    return grouped((vm, group) for group in hard for vm in own.get(group.id, group.vms))
+    found = _with_legacy_groups(snapshot)
+    return grouped((vm, group) for group, vms in found if group.hosts_rule.hard for vm in vms)
 
 
 @once_for_members
@@ -138,10 +143,10 @@ def legacy_groups(snapshot: Snapshot) -> tuple[AffinityGroup, ...]:
     return tuple(group for group in groups if group.vms)
 
 
-def listed_hosts(snapshot: Snapshot, group: AffinityGroup) -> frozenset[str]:
-    """Ids of the hosts that a group names, directly or through a label; of a legacy label, its hosts."""
-    known = hosts(snapshot).get(group.id)
-    return frozenset(group.hosts) if known is None else known
+def _with_legacy_groups(snapshot: Snapshot) -> Iterator[tuple[AffinityGroup, tuple[str, ...]]]:
+    """All groups with their members, legacy labels last."""
+    yield from ((group, members(snapshot)[group.id]) for group in snapshot.affinity_groups)
+    yield from ((group, group.vms) for group in legacy_groups(snapshot))
 
 
 def configured(snapshot: Snapshot, group: AffinityGroup) -> bool:
@@ -151,7 +156,7 @@ def configured(snapshot: Snapshot, group: AffinityGroup) -> bool:
     ignores it; here it counts as not configured (docs/rules.md, H1). A legacy label without hosts does
     shut its VMs out.
     """
-    return bool(listed_hosts(snapshot, group)) or group.id in snapshot.label_by_id
+    return bool(listed_hosts(snapshot)[group.id]) or group.id in snapshot.label_by_id
 
 
 def asks(snapshot: Snapshot, group: AffinityGroup, half: str, strength: str) -> bool:
@@ -159,7 +164,7 @@ def asks(snapshot: Snapshot, group: AffinityGroup, half: str, strength: str) -> 
     if half == "vms":
         rule, concerned = group.vms_rule, len(members(snapshot)[group.id]) > 1
     else:
-        rule, concerned = group.hosts_rule, bool(listed_hosts(snapshot, group))
+        rule, concerned = group.hosts_rule, bool(listed_hosts(snapshot)[group.id])
     return concerned and (rule.hard if strength == "hard" else rule.soft)
 
 
@@ -180,8 +185,10 @@ def asked_by_groups(half: str, strength: str) -> Callable[[Snapshot, Cluster], s
 Restriction = tuple[frozenset[str], bool, Reason]
 
 
-def refusals(hosts: Iterable[str], restrictions: Iterable[Restriction]) -> Mapping[str, tuple[Reason, ...]]:
-    """The reasons against each of these hosts that any restriction refuses, in the order of restrictions.
+def judge_restrictions(
+    hosts: Sequence[str], restrictions: Iterable[Restriction], notes: tuple[Reason, ...] = ()
+) -> tuple[Verdict, ...]:
+    """Refuse the hosts that any restriction refuses, with the reasons in their order; notes go with all.
 
     Set by set: of thousands of hosts, asked for thousands of VMs, most are judged alike.
     """
@@ -191,7 +198,7 @@ def refusals(hosts: Iterable[str], restrictions: Iterable[Restriction]) -> Mappi
         alone = (reason,)
         for host in every - listed if positive else every & listed:
             found[host] = (*found[host], reason) if host in found else alone
-    return found
+    return tuple(Verdict(host, host not in found, found.get(host, ()) + notes) for host in hosts)
 
 
 def _group_of(label: AffinityLabel, cluster: Cluster, snapshot: Snapshot) -> AffinityGroup:
@@ -244,28 +251,23 @@ def on_and_off_hosts(snapshot: Snapshot, cluster_id: str, *, hard: bool) -> Iter
     One that lists no host keeps nothing: a group is not configured, and a legacy label shuts its VMs out,
     which no migration repairs.
     """
-    for group in (*snapshot.affinity_groups, *legacy_groups(snapshot)):
-        listed, rule = listed_hosts(snapshot, group), group.hosts_rule
+    for group, vms in _with_legacy_groups(snapshot):
+        listed, rule = listed_hosts(snapshot)[group.id], group.hosts_rule
         if group.cluster == cluster_id and rule.enabled and rule.enforcing is hard and listed:
             yield (OnHosts if rule.positive else OffHosts)(
-                groups=(group.id,),
-                vms=members(snapshot).get(group.id, group.vms),
-                hard=hard,
-                priority=group.priority,
-                hosts=listed,
+                groups=(group.id,), vms=vms, hard=hard, priority=group.priority, hosts=listed
             )
 
 
 @once_for_members
 def asks_of_groups(snapshot: Snapshot) -> Mapping[str, Sequence[Ask]]:
     """By cluster, what hard rules of groups ask of their VMs; legacy labels come last."""
-    own = members(snapshot)
-    groups = (*snapshot.affinity_groups, *legacy_groups(snapshot))
     found = (
-        (group.cluster, Ask(group.id, own.get(group.id, group.vms), tuple(_forms(snapshot, group))))
-        for group in groups
+        (group.cluster, Ask(group.id, vms, tuple(_forms(snapshot, group))))
+        for group, vms in _with_legacy_groups(snapshot)
+        if vms
     )
-    return grouped((cluster, one) for cluster, one in found if one.vms and one.forms)
+    return grouped((cluster, one) for cluster, one in found if one.forms)
 
 
 @once_for_members
@@ -315,4 +317,4 @@ def _forms(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Same | AtMost |
     if group.vms_rule.hard:
         yield Same() if group.vms_rule.positive else AtMost(1)
     if group.hosts_rule.hard and configured(snapshot, group):
-        yield Allowed(listed_hosts(snapshot, group), group.hosts_rule.positive)
+        yield Allowed(listed_hosts(snapshot)[group.id], group.hosts_rule.positive)

@@ -5,7 +5,7 @@ It never offers the source among the hosts. Held to its peers there, no VM of su
 leave its host, and none could be put into maintenance. The engine's own filter has judged the group already.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from msgspec.structs import replace
@@ -19,11 +19,16 @@ from ovirt_placement.rules.affinity.constraints import (
     between_vms,
     configured,
     hard_host_groups_of,
-    listed_hosts,
+    judge_restrictions,
     on_and_off_hosts,
-    refusals,
 )
-from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
+from ovirt_placement.rules.affinity.groups import (
+    groups_among,
+    groups_of,
+    hard_positive_group_of,
+    listed_hosts,
+    members,
+)
 from ovirt_placement.rules.affinity.weights import HOST_WEIGHT, VM_WEIGHT
 from ovirt_placement.rules.elements.placement import destinations, occupied, target_unknown
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
@@ -198,15 +203,9 @@ def negative_peers(
     )
 
 
-def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...], *, positive: bool) -> Collection[AffinityGroup]:
-    """Hard groups of any of the VMs, each once."""
-    groups = groups_of(snapshot)
-    return {
-        group.id: group
-        for vm in vms
-        for group in groups.get(vm, ())
-        if group.vms_rule.hard and group.vms_rule.positive is positive
-    }.values()
+def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...], *, positive: bool) -> Iterator[AffinityGroup]:
+    rules = ((group, group.vms_rule) for group in groups_among(groups_of(snapshot), vms))
+    return (group for group, rule in rules if rule.hard and rule.positive is positive)
 
 
 def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -221,7 +220,7 @@ def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterato
     }
     for peer in dict.fromkeys((*direct, *unified.vms)):
         if peer not in vms:
-            yield direct.get(peer) or next(iter(_hard_groups(snapshot, (peer,), positive=True))).id, peer
+            yield direct.get(peer) or next(_hard_groups(snapshot, (peer,), positive=True)).id, peer
 
 
 def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason, ...]]) -> Iterator[Reason]:
@@ -261,22 +260,18 @@ def filter_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]
     being emptied takes no VM.
     """
     notes: list[Reason] = []
-    restrictions: list[Restriction] = []
+    restrictions: list[Restriction] = [
+        (frozenset((host,)), False, Reason(HOST_DRAINING, host=host)) for host in {*snapshot.draining_hosts}
+    ]
     for vm in request.vms:
         for group in hard_host_groups_of(snapshot).get(vm, ()):
             positive = group.hosts_rule.positive
             if configured(snapshot, group):
                 against = Reason(HOST_NOT_LISTED if positive else HOST_FORBIDDEN, group.id, vm)
-                restrictions.append((listed_hosts(snapshot, group), positive, against))
+                restrictions.append((listed_hosts(snapshot)[group.id], positive, against))
             elif positive:
                 notes.append(Reason(GROUP_WITHOUT_HOSTS, group.id, vm))
-    refused = dict(refusals(request.candidate_hosts, restrictions))
-    for host in {*snapshot.draining_hosts}:
-        refused[host] = (Reason(HOST_DRAINING, host=host), *refused.get(host, ()))
-    noted = tuple(notes)
-    return tuple(
-        Verdict(host, host not in refused, refused.get(host, ()) + noted) for host in request.candidate_hosts
-    )
+    return judge_restrictions(request.candidate_hosts, restrictions, tuple(notes))
 
 
 def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:

@@ -31,10 +31,18 @@ def groups_of(snapshot: Snapshot) -> Mapping[str, Sequence[AffinityGroup]]:
     return grouped((vm, group) for group in snapshot.affinity_groups for vm in own[group.id])
 
 
+def groups_among(
+    groups_of: Mapping[str, Sequence[AffinityGroup]], vms: Iterable[str]
+) -> Iterable[AffinityGroup]:
+    """The groups of any of some VMs, each once."""
+    return {group.id: group for vm in vms for group in groups_of.get(vm, ())}.values()
+
+
 @once_for_members
-def hosts(snapshot: Snapshot) -> dict[str, frozenset[str]]:
-    """Ids of a group's hosts, by group id."""
-    return {group: frozenset(listed) for group, listed in snapshot.group_hosts.items()}
+def listed_hosts(snapshot: Snapshot) -> dict[str, frozenset[str]]:
+    """Ids of the hosts that a group lists, itself or by a label, by group id; and by that of a label."""
+    by_label = {label.id: frozenset(label.hosts) for label in snapshot.affinity_labels}
+    return by_label | {group: frozenset(listed) for group, listed in snapshot.group_hosts.items()}
 
 
 class UnifiedGroup(Record, frozen=True):

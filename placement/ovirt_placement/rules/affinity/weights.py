@@ -10,16 +10,13 @@ from functools import partial
 
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.infrastructure import fixed_point
-from ovirt_placement.rules.affinity.constraints import (
-    asked_by_groups,
-    between_vms,
-    listed_hosts,
-    on_and_off_hosts,
-)
+from ovirt_placement.rules.affinity.constraints import asked_by_groups, between_vms, on_and_off_hosts
 from ovirt_placement.rules.affinity.groups import (
     GROUP_VIOLATED_BY_VM,
     GROUP_VIOLATED_HERE,
+    groups_among,
     groups_of,
+    listed_hosts,
     members,
     worst_first,
 )
@@ -85,13 +82,9 @@ def rank_by_vms(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
 
 
 def _others(snapshot: Snapshot, request: Request) -> Iterator[_Others]:
-    groups = {
-        group.id: group
-        for vm in request.vms
-        for group in groups_of(snapshot).get(vm, ())
-        if group.vms_rule.enabled
-    }
-    for group in groups.values():
+    for group in groups_among(groups_of(snapshot), request.vms):
+        if not group.vms_rule.enabled:
+            continue
         by_host: defaultdict[str, list[str]] = defaultdict(list)
         for peer in members(snapshot)[group.id]:
             if peer not in request.vms:
@@ -122,7 +115,7 @@ def rank_by_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     for vm in request.vms:
         rules = [group for group in groups_of(snapshot).get(vm, ()) if group.hosts_rule.soft]
         if rules:
-            listed = [(group, listed_hosts(snapshot, group)) for group in rules]
+            listed = [(group, listed_hosts(snapshot)[group.id]) for group in rules]
             violated = {
                 host: [group for group, own in listed if (host in own) is not group.hosts_rule.positive]
                 for host in request.candidate_hosts
