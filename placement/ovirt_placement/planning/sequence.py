@@ -285,38 +285,22 @@ _A_LITTLE, _MORE, _MOST = 100, 600, 3_000
 _MOST_TOGETHER, _OF_A_KNOT = 8, 5
 
 
-@dataclass(frozen=True, slots=True)
-class MoveSequence:
-    """Legal moves, one by one."""
-
-    moves: tuple[Move, ...]
-    stuck: frozenset[str]
-    #: No legal way with fewer migrations leads all VMs to their hosts.
-    proven: bool
-
-
-def sequence(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> MoveSequence:
-    """A way with few migrations; where every VM gets straight to its host there is no shorter one."""
+def sequence(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> tuple[Move, ...]:
+    """Legal moves with few migrations; where every VM gets straight to its host there are no fewer."""
     placement = ProblemPlacement(problem)
     moves = direct_moves(placement, where)
     if not _stuck(placement, where):
-        return MoveSequence(tuple(moves), frozenset(), proven=True)
-    proven, scope = False, whole(ProblemPlacement(problem))
-    found: tuple[Move, ...] = ()
+        return tuple(moves)
+    searched, scope = Found((), arrives=False, exhausted=False), whole(ProblemPlacement(problem))
     if scope is not None:
         search = DetourSearch(ProblemPlacement(problem), where, scope)
         searched = search.run(deadline.within(0.5), Budget(_WHOLE))
-        found, proven = searched.moves, searched.exhausted
-    if not proven:
+    found = searched.moves
+    if not searched.exhausted:
         moves.extend(_disentangled(placement, where, deadline, Budget(_PARTS)))
         found = min((tuple(moves), found), key=lambda one: _merit(problem, one, where))
-    stuck = _stuck(placement_after(problem, found), where)
-    if stuck:  # some moves were for these alone
-        found = shortened(problem, found, deadline)
-        stuck = _stuck(placement_after(problem, found), where)
-    goals = (goal for vm in where for goal in problem.goals_of.get(vm, ()))
-    guessed = problem.guessed or any(goal.hard and goal.opaque for goal in goals)
-    return MoveSequence(found, stuck, proven and not guessed)
+    # Of those that do not arrive, some moves were for these alone.
+    return shortened(problem, found, deadline) if _stuck(placement_after(problem, found), where) else found
 
 
 def _merit(problem: Problem, moves: Sequence[Move], where: Mapping[str, str]) -> tuple[object, ...]:

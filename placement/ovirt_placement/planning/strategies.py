@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from itertools import count as numbers
 
 from ovirt_placement.planning.plan import NO_TIME, Deadline
-from ovirt_placement.planning.problem.bound import bound, fixed, least_migrations
+from ovirt_placement.planning.problem.bound import bound, fixed, least_migrations, shortest
 from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, Value, meeting_first, value
 from ovirt_placement.planning.problem.placement import after, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
@@ -237,10 +237,10 @@ def _found(
         found = replace(found, moves=simple.moves, worth=simple.worth, proven=simple.proven)
     else:
         found = found.ordered(problem, ordering)
-    if not found.proven and strategy.shortest is not None and not deadline.over:
-        shortest = strategy.shortest(problem, least[:-1], deadline.within(_SHORTENING_SHARE))
-        if shortest is not None:
-            found = replace(found, moves=shortest, worth=value(problem, shortest), proven=True)
+    if not found.proven and strategy.simple is not None and not deadline.over:
+        fewest = shortest(problem, least[:-1], deadline.within(_SHORTENING_SHARE))
+        if fewest is not None:
+            found = replace(found, moves=fewest, worth=value(problem, fewest), proven=True)
     return found
 
 
@@ -300,4 +300,4 @@ def _moves(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _M
 
 
 def _in_order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
-    return sequence(problem, where, deadline.within(_ORDERING_SHARE)).moves
+    return sequence(problem, where, deadline.within(_ORDERING_SHARE))

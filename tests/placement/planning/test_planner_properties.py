@@ -5,16 +5,17 @@ from itertools import count
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ovirt_placement.model import Snapshot
+from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
-from ovirt_placement.planning.problem.ends import Shortest, Strategy
+from ovirt_placement.planning.problem.ends import Strategy
 from ovirt_placement.planning.solver.greedy import Greedy
-from ovirt_placement.planning.solver.strategy import Optimal
 from ovirt_placement.planning.steps import apply, misfit
 from ovirt_placement.planning.strategies import Random
 from tests.builders import CLUSTER, SOFT_TOGETHER, group, host, snapshot, vm
@@ -49,10 +50,11 @@ def test_no_plan_repairs_more_or_needs_fewer_migrations(cluster: Snapshot) -> No
     assert all(rule.obstacles for rule in plan.remaining)
 
 
-class Bounded(Optimal):
-    """Optimal without its search of all that can be reached: as in clusters too large for that."""
-
-    shortest: Shortest | None = None
+def bounded(cluster: Snapshot) -> Plan:
+    """Without a search of all that can be reached: as in clusters too large for that."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(strategies, "shortest", lambda problem, least, deadline: None)
+        return planned(cluster)
 
 
 def nearly_full(seed: int) -> Snapshot:
@@ -62,7 +64,7 @@ def nearly_full(seed: int) -> Snapshot:
 @settings(max_examples=examples(130), deadline=None)
 @given(tiny_clusters() | st.builds(nearly_full, st.integers(0, 2_000)))
 def test_what_is_proven_by_a_bound_alone_is_true(cluster: Snapshot) -> None:
-    plan = make_plan(cluster, CLUSTER, options=ALL, strategy=Bounded(), explained=False)
+    plan = bounded(cluster)
     if plan.proven:
         assert end_of(cluster, plan) == BruteForce(cluster).best()
 
@@ -75,7 +77,7 @@ def test_a_plan_with_a_detour_is_not_proven_by_a_bound_that_knows_of_no_order() 
         group("a", vms="a", hosts_rule=SOFT_TOGETHER, hosts="h2"),
         group("b", vms="b", hosts_rule=SOFT_TOGETHER, hosts="h1"),
     )  # fmt: skip
-    plan = make_plan(state, CLUSTER, options=ALL, strategy=Bounded())
+    plan = bounded(state)
     assert (plan.migrations, plan.at_least, plan.proven) == (3, 2, False)
     searched = planned(state)
     assert (searched.migrations, searched.at_least, searched.proven) == (3, 3, True)

@@ -7,7 +7,7 @@ end where none of them is gather elsewhere first, and go on.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import NamedTuple
@@ -289,11 +289,6 @@ class StrategyChoice:
     bound: Value
 
 
-#: The fewest legal moves to the best that any reach, where a problem is so small that all can be tried; else
-#: None. The numbers are what no end is better than, but for migrations.
-Shortest = Callable[[Problem, Sequence[int], Deadline], tuple[Move, ...] | None]
-
-
 class Strategy:
     """One way to choose."""
 
@@ -303,10 +298,9 @@ class Strategy:
     goes_on: bool = True
     #: What its dice were cast with; None where it draws nothing.
     seed: int | None = None
-    #: One that plans first, if any does: no plan is worse than the one that it makes alone.
+    #: One that plans first, if any does: no plan is worse than the one that it makes alone. Where the problem
+    #: is so small that all can be tried, the fewest moves to the best are sought, too.
     simple: Strategy | None = None
-    #: None where it does not know how.
-    shortest: Shortest | None = None
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 
 from ovirt_placement.planning.plan import Deadline
-from ovirt_placement.planning.problem.bound import bound, shortest
+from ovirt_placement.planning.problem.bound import bound
 from ovirt_placement.planning.problem.ends import (
     CandidateHosts,
     Strategy,
@@ -161,7 +161,6 @@ class Optimal(Strategy):
 
     name = "optimal"
     simple = Greedy()
-    shortest = staticmethod(shortest)
 
     def choose(
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None

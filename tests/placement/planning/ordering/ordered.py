@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.dependencies import waits
 from ovirt_placement.planning.plan import Deadline, Step
+from ovirt_placement.planning.problem.placement import placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.sequence import sequence
 from ovirt_placement.planning.steps import step_seconds
@@ -22,14 +23,16 @@ class OrderedMove(NamedTuple):
 
 class Order(NamedTuple):
     moves: tuple[OrderedMove, ...]
+    #: VMs that do not get to their hosts.
     stuck: frozenset[str]
-    proven: bool
 
 
 def order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> Order:
     """The moves that bring VMs to their hosts."""
     found = sequence(problem, where, deadline)
-    return Order(tuple(map(OrderedMove, found.moves, waits(problem, found.moves))), found.stuck, found.proven)
+    end = placement_after(problem, found)
+    stuck = frozenset(vm for vm, host in where.items() if end.where(vm) != host)
+    return Order(tuple(map(OrderedMove, found, waits(problem, found))), stuck)
 
 
 MOVES = 238

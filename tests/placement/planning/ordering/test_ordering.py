@@ -41,7 +41,6 @@ def test_a_swap_goes_through_a_third_host() -> None:
     state = snapshot(full("h1"), full("h2"), full("h3", 8), big("a", "h1"), big("b", "h2"))
     found = ordered(state, a="h2", b="h1")
     assert reported(found) == ["a>h3", "b>h1 after 0", "a>h2 after 1"]
-    assert found.proven
 
 
 def test_a_swap_that_no_host_helps_is_stuck_and_what_repairs_goes_on() -> None:
@@ -73,7 +72,6 @@ def swap_with_bystander(*also: AffinityGroup) -> Snapshot:
 def test_a_bystander_makes_room_and_need_not_come_back() -> None:
     found = ordered(swap_with_bystander(), a="h2", b="h1")
     assert reported(found) == ["c>h3", "a>h2 after 0", "b>h1 after 1"]
-    assert found.proven
 
 
 def test_a_bystander_comes_back_where_a_soft_rule_minds() -> None:
@@ -100,7 +98,6 @@ def test_a_group_that_is_split_gathers_before_it_moves_on() -> None:
     found = ordered(state, a="h3", b="h3")
     assert len(found.moves) == 2
     assert reported(found)[1] == "a+b>h3 after 0"
-    assert found.proven
 
 
 def test_vms_that_gather_where_one_stays_all_go_at_once() -> None:
@@ -129,7 +126,6 @@ def test_when_time_is_up_what_is_known_is_answered() -> None:
     found = order(pose(state, CLUSTER), {"a": "h2", "b": "h1"}, Deadline(lambda: 0.0))
     assert found.moves == ()
     assert found.stuck == {"a", "b"}
-    assert not found.proven
 
 
 @pytest.mark.parametrize("free_gib", [0, 4])
