@@ -51,30 +51,7 @@ class Crowd(ABC):
             del self.crowd[source]
 
 
-class _Spread(Crowd):
-    """Each VM is a set by itself, and each host a place."""
-
-    def __init__(self, placed: Collection[tuple[str, str]], most: int) -> None:
-        super().__init__(placed)
-        self._most = most
-        self.faults = sum(max(0, members - most) for members in self.crowd.values())
-
-    def move(self, vm: str, source: str, target: str) -> None:
-        self._shift(source, target)
-        most = self._most
-        self.faults += (self.crowd[target] > most) - (self.crowd.get(source, 0) >= most)
-
-    def admits(self, vm: str, source: str, host: str) -> bool:
-        return self.crowd.get(host, 0) < self._most
-
-    def full(self, vms: Collection[str], hosts: Iterable[str]) -> Container[str]:
-        leaving, most = Counter(hosts), max(0, self._most - len(vms))
-        return {host for host, members in self.crowd.items() if members - leaving[host] > most}
-
-
-class _SetsApart(Crowd):
-    """Sets of VMs, or failure domains."""
-
+class _Apart(Crowd):
     def __init__(self, placed: Collection[tuple[str, str]], limit: AtMost) -> None:
         super().__init__(placed)
         self._limit = limit
@@ -159,12 +136,19 @@ class InSum:
 class _ByPlace(Crowd):
     """Members by place, as a failure domain; hosts in none have None."""
 
-    def __init__(self, placed: Collection[tuple[str, str]], place: Callable[[str], str | None]) -> None:
+    _form: OnePlace | Even | AtLeast
+
+    def __init__(
+        self,
+        placed: Collection[tuple[str, str]],
+        form: OnePlace | Even | AtLeast,
+        place: Callable[[str], str | None] | None = None,
+    ) -> None:
         super().__init__(placed)
-        self._place = place
-        self._members = len(placed)
-        self._there = Counter(place(host) for _, host in placed)
-        self.faults = self._found_faults()
+        self._form = form
+        self._place = place or form.place_of.get
+        self._there = Counter(self._place(host) for _, host in placed)
+        self.faults = form.excess(self._there)
 
     def copied(self) -> Self:
         other = super().copied()
@@ -179,10 +163,7 @@ class _ByPlace(Crowd):
             self._there[left] -= 1
             if not self._there[left]:
                 del self._there[left]
-            self.faults = self._found_faults()
-
-    @abstractmethod
-    def _found_faults(self) -> int: ...
+            self.faults = self._form.excess(self._there)
 
     def _others(self, source: str) -> Counter[str | None]:
         """Without a member that is on a host."""
@@ -192,10 +173,6 @@ class _ByPlace(Crowd):
 
 
 class _InOnePlace(_ByPlace):
-    def _found_faults(self) -> int:
-        named = (members for place, members in self._there.items() if place is not None)
-        return self._members - max(named, default=0)
-
     def admits(self, vm: str, source: str, host: str) -> bool:
         place = self._place(host)
         if place is None or place in self._there:
@@ -204,43 +181,17 @@ class _InOnePlace(_ByPlace):
 
 
 class _InPlaces(_ByPlace):
-    """In at least this number of places."""
-
-    def __init__(self, placed: Collection[tuple[str, str]], form: AtLeast) -> None:
-        self._least = min(form.least, len(placed))
-        super().__init__(placed, form.place_of.get)
-
-    def _found_faults(self) -> int:
-        return max(0, self._least - len(self._there) + (None in self._there))
+    _form: AtLeast
 
     def admits(self, vm: str, source: str, host: str) -> bool:
         place, others = self._place(host), self._others(source)
         if place is not None and (place == self._place(source) or place not in others):
             return True
-        return len(others) - (None in others) >= self._least
+        return len(others) - (None in others) >= min(self._form.least, self._there.total())
 
 
 class _Even(_ByPlace):
-    def __init__(self, placed: Collection[tuple[str, str]], form: Even) -> None:
-        self._form = form
-        super().__init__(placed, form.place_of.get)
-
-    def _found_faults(self) -> int:
-        """The fewest that must leave or come, for the best level of the emptiest place."""
-        own, nowhere = [self._there[place] for place in self._form.eligible], self._there[None]
-        if not own:
-            return nowhere
-        lowest = 0 if self._form.from_nothing else min(own)
-        if not nowhere and max(own) - lowest <= self._form.max_skew:
-            return 0
-        most = self._form.max_skew
-        return min(
-            max(
-                nowhere + sum(max(0, members - level - most) for members in own),
-                sum(max(0, level - members) for members in own),
-            )
-            for level in ((0,) if self._form.from_nothing else range(max(own) + 1))
-        )
+    _form: Even
 
     def admits(self, vm: str, source: str, host: str) -> bool:
         place = self._place(host)
@@ -264,16 +215,15 @@ def count(form: Form | None, placed: Collection[tuple[str, str]]) -> Count | Non
     """The members where they are; None where only the constraint itself can judge what is violated."""
     match form:
         case Same():
-            return _InOnePlace(placed, str)
+            return _InOnePlace(placed, OnePlace({}), str)
         case AtMost():
-            simple = not form.set_of and not form.place_of
-            return _Spread(placed, form.most) if simple else _SetsApart(placed, form)
+            return _Apart(placed, form)
         case Allowed():
             return _OnAllowed(placed, form)
         case Sum():
             return InSum(placed, form)
         case OnePlace():
-            return _InOnePlace(placed, form.place_of.get)
+            return _InOnePlace(placed, form)
         case Even():
             return _Even(placed, form)
         case AtLeast():

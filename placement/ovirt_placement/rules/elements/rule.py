@@ -82,6 +82,10 @@ class OnePlace(Record, frozen=True):
 
     place_of: Mapping[str, str]
 
+    def excess(self, there: Counter[str | None]) -> int:
+        """How many VMs must move at least, by how many are in each place; those under None are in none."""
+        return there.total() - max((there[place] for place in there if place is not None), default=0)
+
     def admits_whole(self, host: str, others: Iterable[str]) -> bool:
         """Whether VMs may come to a host at once that are all but those on other hosts."""
         places = {self.place_of[one] for one in others if one in self.place_of}
@@ -98,12 +102,29 @@ class Even(Record, frozen=True):
     #: Whether the emptiest counts as empty.
     from_nothing: bool = False
 
+    def excess(self, there: Counter[str | None]) -> int:
+        """The same: the fewest that must leave or come, for the best level of the emptiest place."""
+        own = [there[place] for place in self.eligible] or [0]
+        levels = (0,) if self.from_nothing else range(min(own), max(own) + 1)
+        return min(
+            max(
+                there[None] + sum(max(0, members - level - self.max_skew) for members in own),
+                sum(max(0, level - members) for members in own),
+            )
+            for level in levels
+        )
+
 
 class AtLeast(Record, frozen=True):
     """VMs in `least` places, or each in its own while fewer run."""
 
     least: int
     place_of: Mapping[str, str]
+
+    def excess(self, there: Counter[str | None]) -> int:
+        """The same."""
+        places = sum(place is not None and members > 0 for place, members in there.items())
+        return max(0, min(self.least, there.total()) - places)
 
 
 class Sum(Record, frozen=True):

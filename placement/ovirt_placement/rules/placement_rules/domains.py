@@ -27,6 +27,13 @@ HOST_IN_NO_DOMAIN = ReasonKind("host_in_no_domain", "this host is in no failure 
 class InDomains(PlacementConstraint, frozen=True, kw_only=True):
     """One that asks for failure domains."""
 
+    @property
+    def form(self) -> OnePlace | Even | AtLeast:
+        raise NotImplementedError
+
+    def surplus(self, placement: Placement) -> int:
+        return self.form.excess(Counter(self.domain_of.get(host) for _, host in self.running(placement)))
+
     def home(self, vm: str, placement: Placement) -> str | None:
         """The domain that a member runs in."""
         host = placement.runs_on(vm)
@@ -135,21 +142,6 @@ class Spread(InDomains, frozen=True, kw_only=True):
             if (own := self.domain_of.get(host)) is None or own in crowded
         )
 
-    def surplus(self, placement: Placement) -> int:
-        """The fewest that must leave or come, for the best level of the emptiest domain."""
-        counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))
-        if not self.offenders(placement) or not self.eligible:
-            return counts[None]
-        own = [counts[domain] for domain in self.eligible]
-        levels = range(max(own) + 1) if len(self.eligible) >= self.min_domains else (0,)
-        return min(
-            max(
-                counts[None] + sum(max(0, members - level - self.max_skew) for members in own),
-                sum(max(0, level - members) for members in own),
-            )
-            for level in levels
-        )
-
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against domains that would have too many, and against leaving one that would have too few."""
         others = count_others(self.vms, vm, placement, self.domain_of, unconfirmed)
@@ -248,11 +240,6 @@ class MinimumDomains(InDomains, frozen=True, kw_only=True):
             for vm, host in self.running(placement)
             if (own := self.domain_of.get(host)) is None or counts[own] > 1
         )
-
-    def surplus(self, placement: Placement) -> int:
-        hosts = [host for _, host in self.running(placement)]
-        domains = {self.domain_of[host] for host in hosts if host in self.domain_of}
-        return max(0, min(self.least, len(hosts)) - len(domains))
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against domains that others are in already, as long as there are too few."""
