@@ -1,15 +1,18 @@
-"""A simulated engine, and a connection to it."""
+"""A simulated engine, and a connection to it; and VMs with an owner, a disk and an interface."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+from msgspec.structs import replace
+
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Disk, Network, Nic, Snapshot, VnicProfile
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
+from tests import builders as build
 from tests.placement.engine_server import connected
 
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -25,3 +28,21 @@ def simulated(state: Snapshot, **served: Any) -> Iterator[tuple[Engine, Server, 
             yield engine, server, connection
     finally:
         server.close()
+
+
+def owned(number: int) -> Snapshot:
+    """This many VMs, each with an owner, a disk, and an interface with a profile."""
+    vms = (
+        build.vm(
+            f"vm{at:04}",
+            owner=f"user{at % 7}",
+            disks=(Disk(id=f"disk{at}", bootable=True, profile="fast"),),
+            nics=(Nic(id=f"nic{at}", name="nic1", vnic_profile="p"),),
+        )
+        for at in range(number)
+    )
+    return replace(
+        build.snapshot(build.cluster(), build.cluster("other"), build.host("h"), *vms),
+        networks=(Network(id="net", name="net"),),
+        vnic_profiles=(VnicProfile(id="p", name="p", network="net"),),
+    )

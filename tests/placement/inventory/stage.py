@@ -123,6 +123,11 @@ def staged(folder: Path, state: Snapshot, patience_seconds: float = PATIENT_SECO
         stage.server.close()
 
 
+def turns(stage: Stage, number: int = 4) -> None:
+    for _ in range(number):
+        stage.turn()
+
+
 def stir(stage: Stage, dice: random.Random, *more: Callable[[str], object]) -> None:
     """Do something that an administrator, or an accident, might do; or one more deed, to a VM."""
     engine, state = stage.engine, stage.engine.snapshot()

@@ -3,15 +3,17 @@
 import json
 import re
 from functools import reduce
-from operator import getitem
+from operator import getitem, is_
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from ovirt_placement.model import state_file
+from ovirt_placement.model import Nic, state_file
+from ovirt_placement.model.state_file import consistent
 from ovirt_service.errors import UserError
 from tests.examples import examples
 from tests.paths import VECTORS as VECTOR_FOLDER
@@ -203,3 +205,40 @@ def test_no_damage_to_a_state_is_more_than_a_mistake(path: tuple[str | int, ...]
 def test_mistaken_key_is_read_and_written_as_it_is(fields: dict[str, Any]) -> None:
     key = loaded(changed("placement_keys[0]", fields)).placement_keys[0]
     assert all(getattr(key, name) == value for name, value in fields.items())
+
+
+# What vanished between two answers of the engine is named no more.
+LISTS = ["data_centers", "hosts", "vms", "networks", "vnic_profiles", "affinity_labels"]
+WHOLE = replace(
+    loaded(full_state()), pending=(), placement_keys=(), frozen_keys=(), sticky_copies=(), placement_rules=()
+)
+
+
+@given(st.sets(st.sampled_from([*LISTS, "clusters"])))
+def test_whatever_vanished_is_named_no_more(vanished: set[str]) -> None:
+    groups: Any = () if "clusters" in vanished else WHOLE.affinity_groups  # they come within their clusters
+    torn = replace(WHOLE, affinity_groups=groups, **dict.fromkeys(vanished, ()))
+    torn = replace(torn, vms=tuple(replace(vm, migrating_to=None) for vm in torn.vms))
+    repaired = consistent(torn)
+    assert state_file.loads(state_file.dumps(repaired)) == repaired
+
+
+def test_what_is_whole_stays_and_is_the_same_object() -> None:
+    whole = loaded(full_state())
+    assert consistent(whole) == whole
+    first = WHOLE.vms[0]
+    after = consistent(replace(WHOLE, vms=(replace(first, host="gone"), *WHOLE.vms[1:])))
+    assert after.vms[0].host is None
+    assert all(one is other for one, other in zip(after.vms[1:], WHOLE.vms[1:], strict=True))
+    assert all(map(is_, after.affinity_groups, WHOLE.affinity_groups))
+
+
+NICS = (Nic(id="n", name="n", vnic_profile="gone"),)
+
+
+@pytest.mark.parametrize(
+    "change", [{"host": "gone"}, {"migrating_to": "gone"}, {"pinned_hosts": ("gone",)}, {"nics": NICS}]
+)
+def test_whatever_a_vm_names_is_there(change: dict[str, Any]) -> None:
+    repaired = consistent(replace(WHOLE, vms=(*WHOLE.vms[1:], replace(WHOLE.vms[0], **change))))
+    assert state_file.loads(state_file.dumps(repaired)) == repaired

@@ -4,17 +4,29 @@ import secrets
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
+import trustme
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.failures import EngineSetupError, LogInRefused
-from ovirt_placement.engine.connection.log_ins import LogIns
+from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError, LogInRefused
+from ovirt_placement.engine.connection.log_ins import LOG_IN, LogIns
+from ovirt_placement.engine.events import add_event
+from ovirt_placement.engine.users import NoRole, Refused, UserTokens, read_rights
+from ovirt_service.errors import UserError
+from ovirt_simulator.http.control import Disturbance
+from ovirt_simulator.http.server import Certificate, Server
+from tests.builders import cluster, snapshot
 from tests.configuration import write_password
-from tests.placement.engine_server import PASSWORD, EngineServer, serving
+from tests.placement.engine.simulated import simulated
+from tests.placement.engine_server import PASSWORD, EngineServer, connected, serving
 
 REFUSED = LogInRefused("access_denied", "Cannot authenticate user.")
 
@@ -150,3 +162,239 @@ def test_where_nothing_can_be_kept_for_others_each_process_remembers_for_itself(
     monkeypatch.setattr("tempfile.gettempdir", no_folder)
     log_ins = LogIns("https://engine", user)
     assert [refuse(log_ins) for _ in range(3)] == [True, False, False]
+
+
+# A simulated engine's single sign-on: what it takes and refuses, and what users then read.
+STATE = snapshot(cluster("c"))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    with simulated(STATE) as (_, made, _):
+        yield made
+
+
+def failed(complaint: str, url: str, kind: type[UserError] = EngineSetupError, **settings: Any) -> None:
+    """What is asked of an engine at this address fails, and the user reads why."""
+    with connected(url, **settings) as connection, pytest.raises(kind, match=complaint):
+        connection.get("/clusters")
+
+
+class Authority:
+    """A CA, and what it issues, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ca, self._folder = trustme.CA(), folder
+        self.file = folder / "ca.pem"
+        self._ca.cert_pem.write_to_path(self.file)
+
+    def certificate(self, *names: str, **properties: Any) -> Certificate:
+        issued = self._ca.issue_cert(*names, **properties)
+        files = (self._folder / "chain.pem", self._folder / "key.pem")
+        issued.private_key_pem.write_to_path(files[1])
+        files[0].write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+        return files
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("username", "password", "said"),
+    [
+        ("admin@internal", "wrong", "Cannot authenticate user 'admin@internal': Unable to log in"),
+        ("nobody@internal", "password", "Cannot authenticate user 'nobody@internal': Unable to log in"),
+        ("admin@elsewhere", "password", "No valid profile found in credentials"),
+        ("admin", "password", "No profile found in credentials"),
+    ],
+)
+def test_whom_the_engine_refuses_reads_its_sentence(
+    server: Server, username: str, password: str, said: str
+) -> None:
+    with connected(server.api_url, username=username, password=password) as connection:
+        for reported in (said, f"{said}.*; so that it does not lock the account, it is asked again in 5 min"):
+            with pytest.raises(
+                EngineSetupError, match=f"the engine refuses {username}: {reported}.*password_file"
+            ):
+                connection.get("/vms")
+
+
+@pytest.mark.parametrize("password", ["a&b=c d+e%20", "§ äöü 漢字", '"\\{}#?;,', " "])
+def test_a_password_arrives_as_it_is(password: str) -> None:
+    with (
+        simulated(STATE, password=password) as (_, server, _),
+        connected(server.api_url, password=password) as connection,
+    ):
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+@pytest.mark.parametrize("trusted", ["ca.pem", "chain.pem"], ids=["authority", "the engine's own"])
+def test_over_tls_all_is_done_that_is_done_without(authority: Authority, trusted: str) -> None:
+    with (
+        simulated(STATE, certificate=authority.certificate("127.0.0.1")) as (_, server, _),
+        connected(server.api_url, ca_file=authority.file.with_name(trusted)) as connection,
+    ):
+        assert b"<clusters>" in connection.get("/clusters")
+        assert server.tokens.revoke_all() == 1
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+@pytest.mark.parametrize(("since", "until"), [(-9, -1), (1, 9)])
+def test_a_certificate_out_of_its_time_is_named_as_that(authority: Authority, since: int, until: int) -> None:
+    now = datetime.now(UTC)
+    certificate = authority.certificate(
+        "127.0.0.1", not_before=now + timedelta(days=since), not_after=now + timedelta(days=until)
+    )
+    with simulated(STATE, certificate=certificate) as (_, server, _):
+        complaint = r"not valid now \(certificate .*\): renew it on the engine"
+        failed(complaint, server.api_url, ca_file=authority.file)
+
+
+def test_no_variable_adds_an_authority(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.setenv(name, str(authority.file))
+    with simulated(STATE, certificate=authority.certificate("127.0.0.1")) as (_, server, _):
+        failed("not trusted", server.api_url)
+
+
+def test_a_token_that_the_engine_forgets_is_renewed_once_for_each_session(server: Server) -> None:
+    with connected(server.api_url) as connection:
+        connection.get("/clusters")
+        for _ in range(3):
+            assert server.tokens.revoke_all() == 1
+            assert b"<clusters>" in connection.get("/clusters")
+    assert server.tokens.revoke_all() == 0  # it has logged out
+
+
+def test_what_the_sdk_was_refused_for_its_token_is_sent_again_and_once(server: Server) -> None:
+    with connected(server.api_url) as connection:
+        connection.get("/clusters")
+        server.tokens.revoke_all()
+        before = connection.get("/events").count(b"<event ")
+        server.tokens.revoke_all()
+        assert add_event(connection, number=7, severity="normal", description="text")
+        assert connection.get("/events").count(b"<event ") == before + 1
+
+
+@pytest.mark.system
+def test_a_log_in_that_is_slow_is_waited_for_as_long_as_is_set(server: Server) -> None:
+    server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
+    began = time.monotonic()
+    failed("does not answer: no answer within 1 s", server.api_url, EngineAway, timeout_seconds=1)
+    assert time.monotonic() - began < 20
+    server.disturbances.clear()
+    with connected(server.api_url) as connection:
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+def test_the_end_breaks_a_log_in_off(server: Server) -> None:
+    server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
+    errors: list[str] = []
+    connection = connected(server.api_url)
+
+    def ask() -> None:
+        try:
+            connection.get("/clusters")
+        except EngineAway as error:
+            errors.append(str(error))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    while server.disturbances.waiting:
+        asking.join(0.01)
+    connection.close()
+    asking.join(30)
+    server.disturbances.clear()
+    assert "is not waited for" in errors[0]
+
+
+@pytest.mark.parametrize(
+    ("disturbance", "complaint"),
+    [
+        *(({"drop": drop}, "does not answer") for drop in ("request", "answer")),
+        *(({"status": status}, f"HTTP status {status}") for status in (502, 503, 504)),
+    ],
+)
+def test_a_log_in_that_is_lost_or_that_a_web_server_answers_refuses_no_password(
+    server: Server, disturbance: dict[str, Any], complaint: str
+) -> None:
+    server.disturbances.add(Disturbance(path=LOG_IN, **disturbance))
+    with connected(server.api_url) as connection:
+        with pytest.raises(EngineAway, match=complaint):
+            connection.get("/clusters")
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+def test_of_an_unchecked_certificate_our_own_warning_is_all_that_is_said(authority: Authority) -> None:
+    code = (
+        "from ovirt_placement.config import EngineSettings\n"
+        "from ovirt_placement.engine.connection.client import EngineConnection\n"
+        "import sys\n"
+        "asked = EngineSettings(url=sys.argv[1], username='admin@internal', insecure=True)\n"
+        "with EngineConnection(asked, {'OVIRT_PASSWORD': 'password'}) as connection:\n"
+        "    connection.get('/clusters')\n"
+    )
+    with simulated(STATE, certificate=authority.certificate("engine.invalid")) as (_, server, _):
+        words = [sys.executable, "-c", code, server.api_url]
+        asked = subprocess.run(words, capture_output=True, text=True, timeout=60, check=True)
+    assert asked.stderr == ""
+
+
+USER = "admin@internal"
+
+
+@pytest.fixture
+def tokens(server: Server) -> UserTokens:
+    return UserTokens(EngineSettings(url=server.api_url))
+
+
+def test_a_token_needs_neither_user_nor_password_and_is_left_to_its_owner(
+    server: Server, tokens: UserTokens
+) -> None:
+    token = tokens.log_in(USER, PASSWORD)
+    with EngineConnection(EngineSettings(url=server.api_url), {"OVIRT_TOKEN": token}) as connection:
+        assert b"<clusters>" in connection.get("/clusters")
+    assert tokens.is_valid(token), "closing the connection must not end the caller's session"
+
+
+def test_a_token_goes_before_the_password_that_is_configured(server: Server, tokens: UserTokens) -> None:
+    settings = EngineSettings(url=server.api_url, username=USER)
+    token = tokens.log_in(USER, PASSWORD)
+    with EngineConnection(settings, {"OVIRT_TOKEN": token, "OVIRT_PASSWORD": "wrong"}) as connection:
+        assert b"<clusters>" in connection.get("/clusters")
+
+
+def test_a_token_that_is_over_is_reported_and_no_password_is_tried(
+    server: Server, tokens: UserTokens
+) -> None:
+    token = tokens.log_in(USER, PASSWORD)
+    tokens.log_out(token)
+    settings = EngineSettings(url=server.api_url, username=USER)
+    with (
+        EngineConnection(settings, {"OVIRT_TOKEN": token, "OVIRT_PASSWORD": PASSWORD}) as connection,
+        pytest.raises(EngineSetupError, match="refuses the token of OVIRT_TOKEN"),
+    ):
+        connection.get("/clusters")
+
+
+def test_what_is_no_token_is_refused_and_not_repeated() -> None:
+    settings = EngineSettings(url="http://127.0.0.1:1/ovirt-engine/api")
+    with pytest.raises(UserError) as refused:
+        EngineConnection(settings, {"OVIRT_TOKEN": "two words"})
+    assert "OVIRT_TOKEN" in str(refused.value)
+    assert "two words" not in str(refused.value)
+
+
+_NO_ROLE = b"<html><body>The user a@b with profile [b] is not authorized to perform login</body></html>"
+_VOID = b"<html><body>invalid_grant: The provided authorization grant has expired.</body></html>"
+
+
+@pytest.mark.parametrize(("body", "no_role"), [(_NO_ROLE, True), (_VOID, False)])
+def test_a_user_without_a_role(body: bytes, no_role: bool) -> None:
+    server = EngineServer(answer=lambda asked: (401, body))
+    server.tokens.add("token")
+    with serving(server), pytest.raises(Refused) as refused:
+        read_rights(UserTokens(EngineSettings(url=server.url)), "token")
+    assert isinstance(refused.value, NoRole) == no_role

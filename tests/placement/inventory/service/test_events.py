@@ -19,8 +19,7 @@ from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.failover.admission import filter_hosts
 from tests import builders as build
 from tests.builders import cluster, host, snapshot, vm
-from tests.placement.inventory.service.furnished import turns
-from tests.placement.inventory.stage import Stage, event, staged
+from tests.placement.inventory.stage import Stage, event, staged, turns
 
 _GRANTED = (
     "User/Group ann, Namespace *, Authorization provider: internal-authz was granted permission for Role"

@@ -20,8 +20,7 @@ from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, host, snapshot, vm
 from tests.examples import seeds
-from tests.placement.inventory.service.furnished import turns
-from tests.placement.inventory.stage import Stage, staged, stir
+from tests.placement.inventory.stage import Stage, staged, stir, turns
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from tests.placement.inventory.running import (
     configured,
     ended,
     loaded,
-    polls,
     readings,
     renamed_hosts,
     running,
@@ -168,17 +167,3 @@ def test_after_a_restart_it_answers_at_once_by_what_it_saved_until_it_has_read(
         assert inventory.known(config=config, max_age=0, deadline=30).publication is not None
         log = ended(service)
     assert "answers by the state that was saved" in log
-
-
-def test_a_poll_that_brings_nothing_new_is_proof_enough(
-    engine: EngineServer, file: Path, config: Config
-) -> None:
-    with running(file) as service:
-        before = inventory.snapshot(config=config, max_age=60)
-        asked = polls(engine)
-        for _ in range(3):
-            time.sleep(0.01)  # so that what is published is older than is allowed
-            assert inventory.snapshot(config=config, max_age=0.005, deadline=30) is before
-        assert polls(engine) - asked == 3
-        assert readings(engine) == 1
-        ended(service)

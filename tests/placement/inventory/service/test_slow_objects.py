@@ -21,8 +21,7 @@ from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.examples import seeds
 from tests.placement.inventory.running import ended, loaded, running
-from tests.placement.inventory.service.furnished import turns
-from tests.placement.inventory.stage import Stage, staged, stir
+from tests.placement.inventory.stage import Stage, staged, stir, turns
 from tests.processes import Forked
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START

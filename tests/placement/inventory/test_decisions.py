@@ -1,43 +1,50 @@
-"""Decisions: how long they wait for the engine, and what is expected of those before."""
+"""Decisions: how long they wait, what is expected of those before, what a person asks, what units answer."""
 
+import logging
 import time
+from math import inf
 
+import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.config import InventorySettings
 from ovirt_placement.inventory.decision import Accepted, Awaited, Base, Decisions, NoSnapshot
-from ovirt_placement.inventory.publication import now
+from ovirt_placement.inventory.publication import Decide, Method, now, question_decoder
 from ovirt_placement.model import Snapshot
-from tests.builders import cluster, host, snapshot, vm
+from ovirt_placement.units.decisions import Decider, Overload
+from tests.builders import APART, SOFT_APART, cluster, group, host, snapshot, vm
+from tests.clock import Clock
 
-STATE = snapshot(host("h1"), host("h2"), vm("a"), vm("b"))
+STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("new"), group("g", APART, "a new"))
 
 
 class Source:
-    """What was known last, and what comes when it is waited for."""
+    """What was known last; nothing comes when something fresher is waited for."""
 
-    def __init__(self, state: Snapshot | None = None, seconds_ago: float = 0.0) -> None:
-        self.known = None if state is None else Base(state, now() - seconds_ago)
+    def __init__(
+        self,
+        state: Snapshot | None = None,
+        seconds_ago: float = 0.0,
+        *,
+        saved: bool = False,
+        error: Exception | None = None,
+    ) -> None:
+        self.known = None if state is None else Base(state, now() - seconds_ago, saved)
         #: Each moment until which somebody waited.
         self.waits: list[float] = []
-        self.next: Base | None = None
+        self._error = error or NoSnapshot("the engine does not answer")
 
     def base(self, max_age: float, until: float, vm: str | None = None, *, patient: bool = True) -> Base:
-        if (
-            self.known is not None
-            and vm is not None
-            and vm not in self.known.snapshot.vm_by_id
-            and not patient
-        ):
-            raise Awaited("awaited")
-        if self.known is not None and now() - self.known.as_of <= max_age:
-            return self.known
+        if self.known is not None:
+            if vm is not None and vm not in self.known.snapshot.vm_by_id and not patient:
+                raise Awaited("awaited")
+            if now() - self.known.as_of <= max_age:
+                return self.known
         self.waits.append(until - time.monotonic())
-        if self.next is None:
-            raise NoSnapshot("the engine does not answer")
-        self.known = self.next
-        return self.next
+        raise self._error
 
     def as_of(self) -> float | None:
         return None if self.known is None or self.known.saved else self.known.as_of
@@ -83,8 +90,7 @@ def test_where_nothing_is_known_a_wait_in_vain_is_not_followed_by_another() -> N
 
 
 def test_a_reading_is_awaited_longer_where_there_is_only_what_was_saved() -> None:
-    source = Source(STATE, seconds_ago=20)
-    source.known = Base(STATE, now() - 20, saved=True)
+    source = Source(STATE, seconds_ago=20, saved=True)
     asked = decisions(source)
     assert [about(asked).saved for _ in range(3)] == [True] * 3
     (wait,) = source.waits
@@ -119,7 +125,7 @@ def test_the_first_state_is_waited_for_longer_and_never_shorter(
 
 def test_a_vm_that_is_not_shown_is_awaited() -> None:
     asked = decisions(Source(STATE))
-    assert about(asked, "new").awaited
+    assert about(asked, "unknown").awaited
     assert not about(asked, "a").awaited
 
 
@@ -247,3 +253,84 @@ def test_another_decision_about_a_vm_begins_again(accepted: Accepted) -> None:
 def test_a_vm_whose_one_host_is_the_present_one_stays_where_it_is(accepted: Accepted) -> None:
     accepted.leave_accepted("F", C, ["h3"], 10.0)
     assert over(accepted, 10.1) is HOSTS_STATE
+
+
+def test_filters_see_what_is_confirmed_and_weights_what_is_expected() -> None:
+    vms = vm("a"), vm("b")
+    groups = group("hard", APART, "a b"), group("soft", SOFT_APART, "a b")
+    decisions = Decisions(Source(snapshot(host("h1"), host("h2"), *vms, *groups)), InventorySettings())
+    decisions.accepted.leave_accepted("AffinityFilter", vms[0], ["h2"], now())
+    decide = Decider(decisions)
+    assert decide(Decide("filter", "AffinityFilter", ["h1", "h2"], "b")).hosts == ["h1", "h2"]
+    one, other = decide(Decide("score", "SoftAffinityWeight", ["h1", "h2"], "b")).ranks
+    assert one < other
+
+
+@pytest.mark.parametrize(("method", "unit"), [("filter", "AffinityFilter"), ("score", "SoftAffinityWeight")])
+@pytest.mark.parametrize("by_hand", [False, True], ids=["engine", "person"])
+def test_only_what_the_engine_asks_is_expected(method: Method, unit: str, by_hand: bool) -> None:
+    decisions = Decisions(Source(STATE), InventorySettings())
+    decide = Decider(decisions)
+    decided = decide(Decide(method, unit, ["h1", "h2"], "new", by_hand=by_hand))
+    assert (decided.failure, decided.hosts != []) == (None, True)
+    assert decisions.accepted.has_news is not by_hand
+    # Nor of a VM with its present host among the hosts, which the engine never asks about.
+    others = Decisions(Source(STATE), InventorySettings())
+    Decider(others)(Decide(method, unit, ["h1", "h2"], "a"))
+    assert not others.accepted.has_news
+
+
+def test_a_unit_that_there_is_not_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
+    decide = Decider(Decisions(Source(STATE), InventorySettings()))
+    found = decide(Decide("filter", "no such unit", ["h1"], "new"))
+    assert found.failure == "there is no unit 'no such unit'"
+    assert not caplog.records
+    with pytest.raises(msgspec.ValidationError):
+        question_decoder.decode(b'{"type": "decide", "method": "x", "unit": "u"}')
+
+
+def test_of_failures_without_end_a_few_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    decide = Decider(Decisions(Source(error=RuntimeError("no reason")), InventorySettings()))
+    for _ in range(100):
+        assert decide(Decide("filter", "AffinityFilter", ["h1"], "new")).failure == "RuntimeError: no reason"
+    assert len([one for one in caplog.records if one.levelno >= logging.ERROR]) == 5
+
+
+def test_a_state_that_was_saved_before_a_restart_refuses_no_start() -> None:
+    decide = Decider(Decisions(Source(STATE, saved=True), InventorySettings()))
+    assert decide(Decide("filter", "AffinityFilter", ["h1", "h2"], "new")).hosts == ["h2"]
+    found = decide(Decide("filter", "AffinityFilter", ["h1"], "new"))
+    assert found.hosts == []
+    assert "saved" in str(found.failure)
+
+
+#: Seconds since the look before, the hosts that are asked about, and those that are busy.
+LOOKS = st.lists(
+    st.tuples(
+        st.integers(0, 600), st.sets(st.sampled_from(HOSTS), min_size=1), st.sets(st.sampled_from(HOSTS))
+    ),
+    min_size=2,
+    max_size=6,
+)
+
+
+@given(LOOKS)
+@example([(0, {"h1"}, {"h1"}), (60, {"h2"}, set()), (60, {"h1"}, {"h1"})])
+def test_a_host_is_overloaded_since_the_first_look_at_it_that_showed_that(
+    looks: list[tuple[int, set[str], set[str]]],
+) -> None:
+    """Until a look shows the contrary: one that is not asked about meanwhile stays as it was."""
+    clock = Clock(1000.0)
+    overload = Overload(clock)
+    since: dict[str, float] = {}
+    for number, (seconds, asked, busy) in enumerate(looks):
+        clock.now += seconds
+        state = snapshot(*(host(name, cpu_percent=95 if name in busy else 5) for name in HOSTS))
+        found = overload.minutes(state, tuple(sorted(asked)), {})
+        for name in asked:
+            if name not in busy:
+                since.pop(name, None)
+            else:
+                since.setdefault(name, clock.now if number else -inf)
+        expected = {name: (clock.now - since[name]) / 60 for name in asked & busy}
+        assert found == pytest.approx(expected)

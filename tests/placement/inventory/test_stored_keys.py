@@ -20,7 +20,7 @@ from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import rule
 from tests.placement.databases import database
 from tests.placement.engine_server import EngineServer
-from tests.placement.inventory.published.key_store import (
+from tests.placement.inventory.key_store import (
     configured_over,
     key,
     names,
