@@ -15,7 +15,7 @@ import msgspec
 
 from ovirt_placement.answers.configured import Domains, configured_domains
 from ovirt_placement.answers.decisions import LastDecisionsDocument, last_decisions
-from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at
+from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, decisions_at, refusals
 from ovirt_placement.answers.doctor.examination import DoctorDocument, doctor
 from ovirt_placement.answers.document import Document, dated
 from ovirt_placement.answers.keys import compiled
@@ -39,8 +39,7 @@ from ovirt_placement.answers.status.ha_report import PAGE_STEPS, check_ha
 from ovirt_placement.answers.status.health import HealthState, StatusDocument, with_machine
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.config import Config, reread
-from ovirt_placement.engine.connection.client import connect
-from ovirt_placement.engine.events import LatestEvents, find_refusals
+from ovirt_placement.engine.events import LatestEvents
 from ovirt_placement.forecast import Change
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.record import Record
@@ -258,17 +257,11 @@ class Questions:
 
     def decisions_at(self, vm: Vm, moment: float) -> DecisionsAtDocument:
         """What the proxy answered next to a moment. Raises `NoRecord` where its record cannot be read."""
-        record, events, error = self._record, LatestEvents((), None), self.view.error
+        record, read = self._record, partial(refusals, self._state(Reads.CONFIGURED))
+        events, error = LatestEvents((), None), self.view.error
         if error is None:
-            events, error = self.memory.said.ask(0, "refusals", self._read_refusals, _EVENTS_SECONDS)
+            events, error = self.memory.said.ask(0, "refusals", read, _EVENTS_SECONDS)
         return decisions_at(self.view.snapshot, vm, record, moment, events, error)
-
-    def _read_refusals(self) -> tuple[LatestEvents, str | None]:
-        try:
-            with connect(self.config.engine) as connection:
-                return find_refusals(connection), None
-        except UserError as error:
-            return LatestEvents((), None), str(error)
 
     def once(self, question: Hashable, make: Callable[[], _Answer], seconds: float = math.inf) -> _Answer:
         """What is made of a state once for all who ask, at most that many seconds ago, with its age."""
