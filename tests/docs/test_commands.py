@@ -1,6 +1,7 @@
 """Commands and pages agree: what is shown can be run, help fits, and what there is stands on its page."""
 
 import argparse
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -9,13 +10,29 @@ from itertools import chain
 from pathlib import Path
 
 import pytest
+import trustme
 
+from ovirt_enforcer.cli import main as enforcer
 from ovirt_enforcer.gates.admission import GATES
+from ovirt_placement.config_file import PATH_VARIABLE
 from ovirt_placement.model import state_file
 from tests.builders import cluster, host, snapshot, vm
-from tests.docs.shown import COMMANDS, PAGES, PARSERS, commands, every, subcommands
+from tests.docs.shown import (
+    COMMANDS,
+    PAGES,
+    PARSERS,
+    commands,
+    every,
+    fenced,
+    lines_of,
+    printed,
+    section,
+    subcommands,
+)
 from tests.paths import CHECKOUT
-from tests.placement.cli.live_engine import LiveEngine, live_engine
+from tests.placement.cli.live_engine import PASSWORD, LiveEngine, live_engine
+from tests.processes import Forked
+from tests.proxy.running import eventually
 
 SHOWN = [(page, command) for page in PAGES for command in commands(page)]
 
@@ -90,9 +107,9 @@ ELSEWHERE = {
     "ovirt-enforcer approve 3f2a": "a plan that waits: tests/enforcer/cli/test_orders.py",
     "ovirt-placement ha-check --failures 3 --processes": "processes: tests/placement/cli/test_ha_check.py",
     "ovirt-placement groups edit web-apart --add-vm web3 --fail-if": "a group of another page",
-    "ovirt-placement why ora1 node3": "a host of another page: tests/docs/test_printed.py",
+    "ovirt-placement why ora1 node3": "a host of another page, which is tried below",
     "ovirt-placement rules check rules.yaml": "a file of the reader's: tests/placement/cli/rules",
-    "ovirt-placement groups add others": "VMs of another page: tests/docs/test_printed.py",
+    "ovirt-placement groups add others": "VMs of another page, which are tried below",
     "ovirt-placement keys set PRIV7 1 100 --on customer 3c1a": "a user whom only the reader has",
     "ovirt-placement keys set Repel1 1 -100 --on customer acme": "a user whom only the reader has",
 }
@@ -211,3 +228,85 @@ def test_every_command_of_the_enforcer_is_named() -> None:
     named = {" ".join(one.prog.split()[:2]) for one in subcommands(PARSERS["ovirt-enforcer"])}
     assert len(named) > 8
     assert [command for command in named if command not in pages] == []
+
+
+# -- What pages show of commands with what these print: README, the quick start, and a recipe.
+DOCS = CHECKOUT / "docs"
+SCREENS = fenced((CHECKOUT / "README.md").read_text(), "console")
+README = printed(SCREENS[:1])
+SETTINGS = '[enforcer]\nmode = "enforce"\ninterval_seconds = 1\npoll_seconds = 0.2\n'
+#: Of the quick start, by their status: nothing to say, violated, a plan repairs all.
+STATUSES = {"violations": 1, "why": 0, "plan": 3, "conflicts": 1, "what-if": 0}
+_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+@pytest.mark.parametrize(("command", "output"), README, ids=[command for command, _ in README])
+def test_the_readme_shows_what_is_printed(
+    command: str, output: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(CHECKOUT)
+    name, *arguments = command.split()
+    assert COMMANDS[name](arguments) in (0, 1, 3)
+    assert lines_of(capsys.readouterr().out) == output
+
+
+def test_the_readme_shows_a_rule_a_refusal_and_a_plan() -> None:
+    assert [command.split()[1] for command, _ in README] == ["violations", "why", "plan"]
+
+
+@pytest.mark.system
+def test_the_enforcer_repairs_what_the_readme_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = state_file.load(DOCS / "first-look.json")
+    ((command, wanted),) = printed(SCREENS[1:2])
+    with live_engine(state, tmp_path, capsys, monkeypatch, more=SETTINGS) as live:
+        words = ["run", "--config", str(live.config)]
+        with Forked(enforcer.main, words, tmp_path / "enforcer.log", os.environ) as daemon:
+            eventually(lambda: lines_of(live.outcome(*command.split()[1:])[1]) == wanted)
+            daemon.terminate()
+
+
+def test_the_quick_start_needs_no_configuration_and_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (DOCS / "quick-start.md").read_text()
+    typed = [
+        (command.removeprefix(".venv/bin/"), lines) for command, lines in printed(fenced(page, "console"))
+    ]
+    walked = [(shlex.split(command), lines) for command, lines in typed if command.startswith("ovirt-")]
+    (exported,) = re.findall(r"^\$ export (.*)$", page, re.MULTILINE)
+    assert {words[1] for words, _ in walked} == STATUSES.keys()
+    with live_engine(state_file.load(DOCS / "first-look.json"), tmp_path, capsys, monkeypatch) as live:
+        monkeypatch.delenv(PATH_VARIABLE, raising=False)
+        monkeypatch.chdir(tmp_path)
+        trustme.CA().cert_pem.write_to_path(str(tmp_path / "ca.pem"))
+        here = {"OVIRT_URL": live.server.api_url, "OVIRT_USERNAME": "admin@internal"}
+        for name, _, value in (word.partition("=") for word in shlex.split(exported)):
+            monkeypatch.setenv(name, here.get(name, value))
+        monkeypatch.setenv("OVIRT_PASSWORD", PASSWORD)
+        for (name, *words), expected in walked:
+            assert COMMANDS[name](words) == STATUSES[words[0]]
+            found = capsys.readouterr()
+            assert (words, found.err, lines_of(found.out)) == (words, "", expected)
+        assert live.changes == []
+
+
+def test_the_recipe_of_licensed_hosts_shows_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked = printed(fenced(section(DOCS / "recipes.md", "Licensed hosts on a small cluster")))
+    assert len(walked) > 4
+    state = state_file.load(DOCS / "recipes" / "licensed.json")
+    with live_engine(state, tmp_path, capsys, monkeypatch) as live:
+        monkeypatch.setenv(PATH_VARIABLE, str(live.config))
+        for command, expected in walked:
+            name, *words = shlex.split(command)
+            COMMANDS[name](words)
+            found = capsys.readouterr()
+            assert (command, alike(lines_of(found.out + found.err))) == (command, alike(expected))
+
+
+def alike(lines: list[str]) -> list[str]:
+    """Without what differs from one run to another."""
+    return [_ID.sub("ID", line) for line in lines]

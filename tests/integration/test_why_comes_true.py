@@ -5,6 +5,7 @@ proxy; the policy has all filters, the engine's own and ours. The simulator's ru
 rules of every kind `why`, units, planner and engine say the same, and so do the rules written a second time.
 """
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from types import TracebackType
@@ -16,7 +17,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from msgspec.structs import replace
 from ovirtsdk4 import types
 
-from ovirt_placement.answers.placement import why
+from ovirt_placement.answers.placement import JudgedHost, why
 from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.problem.build_problem import legal
@@ -26,15 +27,13 @@ from ovirt_placement.rules.placement_rules.in_force import KINDS
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
-from tests.builders import SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
+from tests.builders import CLUSTER, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
 from tests.configuration import PASSWORD
 from tests.examples import examples
-from tests.integration.worlds import FILTERS, whole_policies, worlds
+from tests.integration.worlds import FILTERS, WEIGHTS, policies, whole_policies, worlds
 from tests.placement.rules.placement_rules.oracle import concerns, lets, running
 from tests.placement.rules.strategies import FOREIGN, HOSTS, VMS
 from tests.plugins.published import Publisher
-
-pytestmark = pytest.mark.system
 
 EXAMPLES = settings(
     deadline=None,
@@ -160,6 +159,7 @@ MANY = [
 ]
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("kind", "many"), MANY)
 def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
     publisher: Publisher, proxy: Any, url: str, kind: str | None, many: int
@@ -190,6 +190,7 @@ def test_a_vm_that_is_down_starts_on_the_hosts_that_why_accepts(
     assert (closed and compared) or many <= FEW
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(("kind", "many"), MANY)
 def test_a_vm_that_runs_goes_to_the_hosts_that_why_accepts(
     publisher: Publisher, url: str, kind: str | None, many: int
@@ -251,6 +252,7 @@ def moves_freely(state: Snapshot, one: Vm) -> bool:
 POLICY = SchedulingPolicy(filters=FILTERS)
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("ruled", "parts", "by"),
     [
@@ -282,3 +284,63 @@ def test_a_start_that_the_engine_refuses_is_refused_and_reported_by_whom(
             assert {unit.name for reason in each.reasons if reason.veto for unit in reason.by} == {by}
         assert order(engine.state, asked).hosts == ()
         assert [engine.starts("a", each.id) for each in hosts] == [None, None]
+
+
+# -- What `why` and `where` say for our part is what the policy units answer through the proxy.
+def counts(state: Snapshot, unit: str, enabled: bool) -> bool:
+    """Whether `why` asks a unit: some only where the policy enables them."""
+    return enabled or not unit.startswith(("PlacementKey", "HardAffinityWeight", "HaAdmission"))
+
+
+def refused_by_us(answer: JudgedHost) -> bool:
+    vetoes = (reason for reason in answer.reasons if reason.veto)
+    return any(not unit.internal for reason in vetoes for unit in reason.by)
+
+
+def let_through(proxy: Any, unit: str, hosts: Sequence[str], vm: str, parameters: dict[str, str]) -> set[str]:
+    return set(proxy.runFilters([unit], list(hosts), vm, parameters)["result"])
+
+
+def check(state: Snapshot, proxy: Any) -> None:
+    cluster = state.cluster_by_id[CLUSTER]
+    policy, given_parameters = cluster.scheduling_policy, dict(cluster.scheduling_properties)
+    enabled = set(policy.filters) if policy else set()
+    for one in (state.vm_by_id[name] for name in VMS[:3]):
+        for hosts in (HOSTS, *((each,) for each in HOSTS)):
+            verdicts = why(state, one, [state.host_by_id[each] for each in hosts]).hosts
+            left = set(hosts)
+            for unit in FILTERS:
+                if counts(state, unit, unit in enabled):
+                    left &= let_through(proxy, unit, hosts, one.id, given_parameters)
+            assert {verdict.host.id for verdict in verdicts if not refused_by_us(verdict)} == left
+        ordered = order(state, one)
+        ranked = [host for host in HOSTS if host in {found.host for found in ordered.hosts}]
+        weighing = {unit for unit, factor in (policy.weights if policy else {}).items() if factor}
+        for unit in WEIGHTS:
+            ranks = unit in weighing if policy else counts(state, unit, False)
+            if ranks and ranked:
+                reported = {found.host: found.weights[unit].rank for found in ordered.hosts}
+                answer = proxy.runCostFunctions([[unit, 1]], ranked, one.id, given_parameters)["result"]
+                assert reported == {host: weight for host, weight, _ in answer}
+
+
+@pytest.mark.system
+@settings(
+    max_examples=examples(25),
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+@given(worlds(policies()))
+def test_through_the_proxy(publisher: Publisher, proxy: Any, state: Snapshot) -> None:
+    publisher.publish(state)
+    check(state, proxy)
+
+
+def test_a_migration_that_drains_a_host_is_accepted_by_both(publisher: Publisher, proxy: Any) -> None:
+    state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
+    publisher.publish(state)
+    assert let_through(proxy, "AffinityFilter", ["h2"], "a", {}) == {"h2"}
+    (reported,) = why(state, state.vm_by_id["a"], [state.host_by_id["h2"]]).hosts
+    assert reported.accepted
+    assert [reason.kind for reason in reported.reasons] == ["group_moves_along"]
+    among_both = why(state, state.vm_by_id["a"], state.hosts).hosts
+    assert [answer.accepted for answer in among_both] == [True, False]

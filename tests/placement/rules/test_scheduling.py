@@ -1,6 +1,6 @@
 """The order that units' weights make, and the engine's order of candidates where the vectors do not go.
 
-That of hard groups is compared with the simulator's: tests/tools/test_copies.py.
+That of hard groups is compared with the simulator's: tests/tools/test_engine_cases.py.
 """
 
 import json
