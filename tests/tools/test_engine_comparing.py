@@ -86,7 +86,7 @@ def test_a_switch_explains_only_what_it_changes() -> None:
         hosts = [{**one, "free_mb": 0} if one["free_mb"] < 1200 else one for one in question.state["hosts"]]
         return question.about({**question.state, "hosts": hosts})
 
-    limit = Switch("limit", "the limit is another", instead)
+    limit = Switch("limit", instead)
     found = compared(unit(roomy_at_the_limit, limit))
     assert not found.differences
     assert found.switched["limit"] > 0
@@ -94,7 +94,7 @@ def test_a_switch_explains_only_what_it_changes() -> None:
 
 
 def test_both_are_asked_what_is_carried_out_beforehand() -> None:
-    full = Switch("full", "every host is full", lambda question: question.about(_full(question)))
+    full = Switch("full", lambda question: question.about(_full(question)))
     found = compared(unit(roomy_at_the_limit, beforehand=[full]), questions=200)
     assert not found.differences
     assert found.switched["full"] > 0

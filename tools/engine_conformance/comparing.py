@@ -139,9 +139,8 @@ def refined(question: Question, engine: Any, ours: Any) -> bool:
 class Switch:
     """`instead` gives the question without the quirk, `read` what its answer means for the one asked."""
 
+    #: The quirk's in docs/rules.md where it has one.
     name: str
-    #: What is different, and why; the quirk's name in docs/rules.md where it has one.
-    says: str
     instead: Callable[[Question], Question] = lambda question: question
     read: Callable[[Question, Any], Any] = lambda question, answer: answer
     #: Whether the engine throws where ours goes on, so that there is nothing to compare with.

@@ -197,103 +197,48 @@ def _memory_as_told(host: State) -> State:
     return {**host, "memory_free_mb": free + host["memory_mb"] // 100 if known else None}
 
 
-UNIFIED_GROUPS = Switch(
-    "F2-unified-groups",
-    "The engine counts direct peers only when a VM starts; ours takes unified groups, as enforcement does.",
-    instead=_unified,
-)
-LEFT_BEHIND = Switch(
-    "F4-both-ends-of-a-migration",
-    "To the engine a migrating VM keeps negative peers off its destination only; to ours off both its hosts.",
-    instead=_left_behind,
-)
-PENDING_AS_IT_IS = Switch(
-    "W1-pending-vms-as-they-are",
-    "A VM on its way is a blank one to the engine, which can be moved; to ours it is itself.",
-    instead=_arrived,
-)
-EMPTY_HOST_GROUP = Switch(
-    "H1-group-without-hosts",
-    "To the engine a hard positive group without hosts shuts out every host; to ours it means nothing.",
-    instead=_with_hosts,
-)
-NOT_ITSELF = Switch(
-    "HA1-not-the-vm-itself",
-    "The engine's weight counts the VM that is moved on its own host; ours does not.",
-    instead=_nowhere,
-)
-PENDING_HA = Switch(
-    "HA2-pending-vms-count",
-    "The engine's weight leaves out highly available VMs that are being started; ours counts them.",
-    instead=_arrived,
-)
-NOTHING_TO_PROTECT = Switch(
-    "HC1-nothing-to-protect",
-    "A single host is an alert to the engine, whatever runs there; to ours only with a highly available VM.",
-    read=_protected_only,
-)
-PENDING_TWICE = Switch(
-    "HC4-pending-memory-once",
-    "The engine deducts the memory of VMs on their way twice; ours once.",
-    instead=_nothing_pending,
-)
-PERCENT_OF_CPUS = Switch(
-    "HC3-HC7-cores",
-    "The engine compares rounded percents of the failing host's CPU with percents of another's; ours cores.",
-    instead=_whole_percents,
-)
-NO_RULES = Switch(
-    "HC5-rules-hold",
-    "Affinity and pinning mean nothing to the engine's check; to ours they hold.",
-    instead=_no_rules,
-)
-CRASH_OF_A_HOST_ASIDE = Switch(
-    "F1-crash",
-    "The engine throws where a host that is no candidate holds a positive and a negative peer; ours answers"
-    " as it does where that host is a candidate.",
-    instead=_with_all_hosts,
-    read=_candidates_only,
-)
-CRASH_FOR_ALL = Switch(
-    "F1-ends-what-asked",
-    "The same crash ends what asked for hosts, as the enforcement of all clusters; ours goes on.",
-    crash=lambda where: "VmAffinityFilterPolicyUnit" in where,
-)
-UNKNOWN_USE_OF_A_HOST = Switch(
-    "balance-without-host-statistics",
-    "The engine throws where a host has no CPU statistics, and no cluster is balanced; to ours it is full,"
-    " but not overloaded.",
-    instead=_host_full_since_now,
-)
-UNKNOWN_USE_OF_A_VM = Switch(
-    "balance-without-vm-statistics",
-    "The engine throws where it compares a VM without CPU statistics with another one; to ours it is idle.",
-    instead=_each("vms", _idle),
-)
-MEMBERS_ELSEWHERE = Switch(
-    "E5-members-elsewhere",
-    "To our rules only VMs of a group's own cluster are members; labels can bring others into a group.",
-    instead=_own_members,
-)
-ONLY_WHAT_IS_UP = Switch(
-    "only-what-is-up",
-    "The engine tries VMs of any status, and its command then refuses; ours passes over those not up.",
-    read=_up_only,
-)
-HOSTED_ENGINE_STAYS = Switch(
-    "HA8-hosted-engine-stays",
-    "The engine's balance gives away its own VM, too; ours never does.",
-    read=_others_than_the_engine,
-)
-PHYSICAL_MEMORY_AS_TOLD = Switch(
-    "physical-memory-as-told",
-    "The engine knows how much of a host's memory is in use, and shows whole percents: to ours all is free"
-    " that may be, and nothing lacks where free swap is not shown.",
-    instead=_each("hosts", _memory_as_told),
-)
+#: The engine counts direct peers only when a VM starts; ours takes unified groups, as enforcement does.
+UNIFIED_GROUPS = Switch("F2-unified-groups", instead=_unified)
+#: To the engine a migrating VM keeps negative peers off its destination only; to ours off both its hosts.
+LEFT_BEHIND = Switch("F4-both-ends-of-a-migration", instead=_left_behind)
+#: A VM on its way is a blank one to the engine, which can be moved; to ours it is itself.
+PENDING_AS_IT_IS = Switch("W1-pending-vms-as-they-are", instead=_arrived)
+#: To the engine a hard positive group without hosts shuts out every host; to ours it means nothing.
+EMPTY_HOST_GROUP = Switch("H1-group-without-hosts", instead=_with_hosts)
+#: The engine's weight counts the VM that is moved on its own host; ours does not.
+NOT_ITSELF = Switch("HA1-not-the-vm-itself", instead=_nowhere)
+#: The engine's weight leaves out highly available VMs that are being started; ours counts them.
+PENDING_HA = Switch("HA2-pending-vms-count", instead=_arrived)
+#: A single host is an alert to the engine, whatever runs there; to ours only with a highly available VM.
+NOTHING_TO_PROTECT = Switch("HC1-nothing-to-protect", read=_protected_only)
+#: The engine deducts the memory of VMs on their way twice; ours once.
+PENDING_TWICE = Switch("HC4-pending-memory-once", instead=_nothing_pending)
+#: The engine compares rounded percents of the failing host's CPU with percents of another's; ours cores.
+PERCENT_OF_CPUS = Switch("HC3-HC7-cores", instead=_whole_percents)
+#: Affinity and pinning mean nothing to the engine's check; to ours they hold.
+NO_RULES = Switch("HC5-rules-hold", instead=_no_rules)
+#: The engine throws where a host that is no candidate holds a positive and a negative peer; ours answers as
+#: it does where that host is a candidate.
+CRASH_OF_A_HOST_ASIDE = Switch("F1-crash", instead=_with_all_hosts, read=_candidates_only)
+#: The same crash ends what asked for hosts, as the enforcement of all clusters; ours goes on.
+CRASH_FOR_ALL = Switch("F1-ends-what-asked", crash=lambda where: "VmAffinityFilterPolicyUnit" in where)
+#: The engine throws where a host has no CPU statistics, and no cluster is balanced; to ours it is full, but
+#: not overloaded.
+UNKNOWN_USE_OF_A_HOST = Switch("balance-without-host-statistics", instead=_host_full_since_now)
+#: The engine throws where it compares a VM without CPU statistics with another one; to ours it is idle.
+UNKNOWN_USE_OF_A_VM = Switch("balance-without-vm-statistics", instead=_each("vms", _idle))
+#: To our rules only VMs of a group's own cluster are members; labels can bring others into a group.
+MEMBERS_ELSEWHERE = Switch("E5-members-elsewhere", instead=_own_members)
+#: The engine tries VMs of any status, and its command then refuses; ours passes over those not up.
+ONLY_WHAT_IS_UP = Switch("only-what-is-up", read=_up_only)
+#: The engine's balance gives away its own VM, too; ours never does.
+HOSTED_ENGINE_STAYS = Switch("HA8-hosted-engine-stays", read=_others_than_the_engine)
+#: The engine knows how much of a host's memory is in use, and shows whole percents: to ours all is free that
+#: may be, and nothing lacks where free swap is not shown.
+PHYSICAL_MEMORY_AS_TOLD = Switch("physical-memory-as-told", instead=_each("hosts", _memory_as_told))
+#: The engine refuses a host that is too busy only after minutes, and does not show since when it is: ours
+#: refuses it at once.
 OVERLOADED_SINCE = Switch(
     "overloaded-since-when",
-    "The engine refuses a host that is too busy only after minutes, and does not show since when it is: ours"
-    " refuses it at once.",
     instead=lambda question: replace(question, request={**question.request, "told": {}}),
 )
