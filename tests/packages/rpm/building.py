@@ -5,9 +5,9 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
+from tests.packages.rpm.machine import CONFIGURATION
 from tests.paths import CHECKOUT
 from tests.test_packaging import IGNORED
 
@@ -77,10 +77,8 @@ def repository(place: Path, *files: Path) -> Path:
     return place
 
 
-def packed_again(
-    top: Path, place: Path, change: Callable[[str], str], alter: Callable[[Path], None]
-) -> list[Path]:
-    """Pack the files of a build again, by a changed specification, with some files altered: that is quick.
+def packed_as_earlier(top: Path, place: Path) -> list[Path]:
+    """Pack the files of a build again, as release 0.9.9 with another default configuration: that is quick.
 
     Of planner, page and simulator only what stands outside of the environment.
     """
@@ -89,7 +87,8 @@ def packed_again(
     for name, file in packages(top).items():
         if name != "ovirt-placement-planner":
             _unpack(file, unpacked)
-    alter(unpacked)
+    configuration = unpacked / CONFIGURATION[1:]
+    configuration.write_text(f"{configuration.read_text()}# of the release before\n")
     lists = place / "BUILD" / "lists"
     lists.mkdir(parents=True)
     for name in ("planner", "postgresql", "web", "simulator"):
@@ -101,8 +100,9 @@ def packed_again(
     head, _, rest = (top / "ovirt-placement.spec").read_text().partition("\n%prep\n")
     _, _, scriptlets = rest.partition("\n%pre\n")
     body = f"%install\ncp -a {unpacked}/. %{{buildroot}}\n\n%pre\n{scriptlets}"
+    text = f"{head}\n{body}".replace("\nVersion: 1.0.0\n", "\nVersion: 0.9.9\n")
     # The licence stands in the sources, which are not unpacked.
-    text = change(f"{head}\n{body}").replace("%license LICENSE\n", "")
+    text = text.replace(" - 1.0.0-1", " - 0.9.9-1").replace("%license LICENSE\n", "")
     (place / "again.spec").write_text(text)
     options = _defined(_topdir=place, _rpmdir=place / "rpms", python=interpreter())
     options += _defined(_empty_manifest_terminate_build=0, _unpackaged_files_terminate_build=0)
