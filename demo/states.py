@@ -21,8 +21,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, sync_playwright
 
-from demo.processes import ProcessFailed
-from demo.stage import PASSWORD, TIME_SCALE, USER, Stage, demonstrate
+from demo.stage import PASSWORD, TIME_SCALE, USER, ProcessFailed, Stage, demonstrate
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.state import required_mb
 from ovirt_simulator.generate import Sizes, generate

@@ -1,5 +1,6 @@
 """The story of the demonstration, one chapter a function, and what the engine's API says of the cluster."""
 
+import random
 import textwrap
 import time
 from collections import defaultdict
@@ -10,14 +11,82 @@ from typing import NamedTuple
 
 import ovirtsdk4
 
-from demo import cluster
-from demo.processes import PATIENCE_SECONDS, WIDTH, ProcessFailed, address
-from demo.stage import PASSWORD, TIME_SCALE, USER, Stage, page_text
+from demo.stage import PASSWORD, PATIENCE_SECONDS, TIME_SCALE, USER, WIDTH, ProcessFailed, Stage, page_text
 from ovirt_enforcer.gates.admission import GATES
 from ovirt_placement.config_file import DEFAULT_ENGINE
+from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.store.orders import ApprovalStore
 from ovirt_service.text import table
+from ovirt_simulator.core.state import required_mb
+from tests import builders
+from tests.builders import APART, TOGETHER
 
+# -- The cluster: satisfied and violated rules, VMs that wait to start.
+CLUSTER = "production"
+#: VMs that wait to be started, and what becomes of each.
+JOINS, STAYS_AWAY, HAS_NO_HOST = "shop-cache", "ledger-new", "audit-probe"
+
+_HOST_MEMORY_MB = 65_536
+
+
+def draw(seed: int) -> Snapshot:
+    """A cluster whose shape depends on `seed` alone.
+
+    In each, one hard positive group is split, one hard negative group shares a host, and three VMs are down:
+    `JOINS` must follow a peer that it knows only through a third, `STAYS_AWAY` finds one host without a
+    peer, and `HAS_NO_HOST` would have to be together with and apart from VMs of the same host.
+    """
+    chance = random.Random(seed)  # noqa: S311 - a demonstration, not a secret
+    hosts = [f"host{number}" for number in range(1, chance.randint(4, 6) + 1)]
+    drawn = hosts.copy()
+    chance.shuffle(drawn)
+    on: dict[str, str | None] = {f"app-{n}": drawn[0] for n in range(1, chance.randint(2, 3) + 1)}
+    crowded, other, _ = chance.sample(drawn, 3)
+    on |= {"app-stray": drawn[1], "db-1": crowded, "db-2": crowded, "db-3": other}
+    # The shop's database runs, its web server is down; ledgers run on all hosts but one.
+    shop, free = chance.choice(drawn), chance.choice(drawn)
+    on |= {"shop-db": shop, "shop-web": None, JOINS: None, STAYS_AWAY: None}
+    on |= {f"ledger-{n}": host for n, host in enumerate((one for one in drawn if one != free), 1)}
+    on |= {"audit-log": drawn[-1], "audit-relay": None, "audit-rival": drawn[-1], HAS_NO_HOST: None}
+    on |= {f"batch-{n}": chance.choice(hosts) for n in range(1, chance.randint(3, 9))}
+    vms = [_vm(name, host) for name, host in sorted(on.items())]
+    used = {host: sum(required_mb(vm) for vm in vms if vm.host == host) for host in hosts}
+    policy = SchedulingPolicy(filters=("AffinityFilter",))
+    sizes = {"cluster": CLUSTER, "memory_mb": _HOST_MEMORY_MB, "cpu_percent": 10.0}
+    groups = [
+        ("app-together", TOGETHER, [vm for vm in on if vm.startswith("app-")]),
+        ("db-apart", APART, [vm for vm in on if vm.startswith("db-")]),
+        ("shop-backend", TOGETHER, ["shop-db", "shop-web"]),
+        ("shop-frontend", TOGETHER, ["shop-web", JOINS]),
+        ("ledger-apart", APART, [vm for vm in on if vm.startswith("ledger-")]),
+        ("audit-chain", TOGETHER, ["audit-log", "audit-relay"]),
+        ("audit-tap", TOGETHER, ["audit-relay", HAS_NO_HOST]),
+        ("audit-rivals", APART, ["audit-rival", HAS_NO_HOST]),
+    ]
+    return builders.snapshot(
+        builders.cluster(CLUSTER, scheduling_policy=policy),
+        *(builders.host(name, free_mb=_HOST_MEMORY_MB - used[name], **sizes) for name in hosts),
+        *vms,
+        *(builders.group(name, rule, " ".join(members), cluster=CLUSTER) for name, rule, members in groups),
+    )
+
+
+def _vm(name: str, host: str | None) -> Vm:
+    memory_mb = 4096 if name.startswith(("app-", "db-")) else 2048
+    return builders.vm(
+        name,
+        host,
+        cluster=CLUSTER,
+        memory_mb=memory_mb,
+        guaranteed_mb=memory_mb,
+        usage_mem_percent=50.0 if host else None,
+        usage_cpu_percent=5.0 if host else None,
+        vcpus=2,
+        ha=name.startswith("db-"),
+    )
+
+
+# -- The story, one chapter a function.
 #: Exit statuses of commands that answer: nothing is violated, or something is, and what can be done about it.
 _ANSWERS = (0, 1, 3, 4)
 _PLUGINS = Path(__file__).resolve().parent.parent / "plugins"
@@ -52,11 +121,11 @@ class Story:
         self._open()
         if self._kept:
             page = self._stage.start("ovirt-placement-web", "run")
-            print(page_text(address(page)), flush=True)  # its address is the first line of all
+            print(page_text(page), flush=True)  # its address is the first line of all
             _say_heading(heading)
         _say_heading("Before: two rules are violated.")
         self._show_placement()
-        for vm in (cluster.JOINS, cluster.STAYS_AWAY, cluster.HAS_NO_HOST):
+        for vm in (JOINS, STAYS_AWAY, HAS_NO_HOST):
             self._start_vm(vm)
         _say_heading('What the enforcer would do; with mode = "observe" it changes nothing.')
         print(self._output("ovirt-enforcer", "plan"))
@@ -72,12 +141,10 @@ class Story:
     def _open(self) -> None:
         # The engine asks the proxy for its units once, when it starts: so the proxy is there first.
         self._stage.configure("observe", url="http://127.0.0.1:1")
-        self._proxy_url = address(
-            self._stage.start(
-                "ovirt-scheduler-proxy", "run", "--plugins", str(_PLUGINS), "--listen", "127.0.0.1:0"
-            )
+        self._proxy_url = self._stage.start(
+            "ovirt-scheduler-proxy", "run", "--plugins", str(_PLUGINS), "--listen", "127.0.0.1:0"
         )
-        self._stage.start_engine(cluster.draw(self._stage.seed), proxy=self._proxy_url)
+        self._stage.start_engine(draw(self._stage.seed), proxy=self._proxy_url)
         self._stage.configure("observe")
         self._stage.start("ovirt-placement", "inventory", "run")
 
@@ -121,7 +188,7 @@ class Story:
         with closing(ApprovalStore(self._stage.store, engine=DEFAULT_ENGINE)) as store:
             self._until(lambda: bool(store.waiting()), "a plan to wait for approval")
             words = {"plan": store.waiting()[0].plan, "configuration": self._stage.configuration}
-            print(_HOW_TO_APPROVE.format(**words, cluster=cluster.CLUSTER), flush=True)
+            print(_HOW_TO_APPROVE.format(**words, cluster=CLUSTER), flush=True)
             while not store.approvals():
                 self.processes.check()
                 time.sleep(0.5)
@@ -131,7 +198,7 @@ class Story:
         return _FAREWELL.format(
             configuration=self._stage.configuration,
             before=self._stage.state,
-            vm=cluster.HAS_NO_HOST,
+            vm=HAS_NO_HOST,
             time_scale=TIME_SCALE,
             proxy=self._proxy_url,
             folder=self._stage.folder,
@@ -152,7 +219,7 @@ class Story:
         with self._system() as system:
             hosts = {host.id: host.name for host in system.hosts_service().list()}
             vms = {vm.id: vm for vm in system.vms_service().list()}
-            here = system.clusters_service().cluster_service(cluster.CLUSTER)
+            here = system.clusters_service().cluster_service(CLUSTER)
             groups = here.affinity_groups_service().list()
         return _Placement(
             sorted(hosts.values()),
@@ -218,9 +285,9 @@ def _folded(text: str) -> str:
 
 #: Why each waiting VM goes where it goes. The engine's own filter looks at direct peers only.
 _PURPOSE = {
-    cluster.JOINS: "It must join shop-web, which is down and itself must join shop-db: so shop-db's host.",
-    cluster.STAYS_AWAY: "A ledger runs on every host but one, and ledgers must run apart.",
-    cluster.HAS_NO_HOST: "It must be with audit-log and without audit-rival; both are on one host.",
+    JOINS: "It must join shop-web, which is down and itself must join shop-db: so shop-db's host.",
+    STAYS_AWAY: "A ledger runs on every host but one, and ledgers must run apart.",
+    HAS_NO_HOST: "It must be with audit-log and without audit-rival; both are on one host.",
 }
 
 #: How the enforcer's log ends once nothing is left to repair.

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import psutil
 import requests
-from demo.processes import Processes, address
+from demo.stage import Processes, address
 from lxml import etree
 
 from ovirt_placement import config as configuration

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import Request, urlopen
 
 import ovirtsdk4
-from demo.processes import Processes, ProcessFailed, address
+from demo.stage import Processes, ProcessFailed, address
 from ovirtsdk4 import types
 
 from ovirt_placement.model import Snapshot, state_file

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 import requests
-from demo.processes import address
+from demo.stage import address
 
 from ovirt_placement.model import Snapshot, state_file
 from ovirt_simulator.generate import Sizes, generate

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from demo.processes import Processes
+from demo.stage import Processes
 from msgspec.structs import replace
 
 from ovirt_placement.cli import keys
