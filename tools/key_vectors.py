@@ -71,7 +71,7 @@ def _steps(decision: KeyDecision) -> dict[str, Any]:
     left = {host: one.customer for host, one in by_host.items() if host in decision.candidates}
     wanted = {host: score for host, score in left.items() if score is not None}
     return {
-        "constraint": [one.host for one in decision.hosts if not one.room.shortages] or list(decision.choice),
+        "constraint": [one.host for one in decision.hosts if not one.shortages] or list(decision.choice),
         "special": _special(decision),
         "system_proximities": {host: _proximities(score) for host, score in scored.items()},
         "system_scores": {host: score.total for host, score in scored.items()},
@@ -150,7 +150,7 @@ def _level(name: str) -> str:
 
 
 def _proximities(score: Score) -> list[tuple[str, Fraction]]:
-    return [(match.key.name, match.proximity) for match in score.matches for _ in range(match.count)]
+    return [(match.name, match.proximity) for match in score.matches for _ in range(match.count)]
 
 
 def _exact(written: float | str) -> Fraction:

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document, Said, listed, said, unit_names
-from ovirt_placement.answers.keys import KEY_UNITS, SCORE_HEADERS, HostKeys, host_keys, score_cells
+from ovirt_placement.answers.keys import KEY_UNITS, SCORE_HEADERS, HostKeys, score_cells
 from ovirt_placement.answers.question import (
     THE_VM,
     Folded,
@@ -20,11 +20,13 @@ from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.names import (
     Named,
     NamedGroup,
+    NamedHost,
     named_cluster,
     named_group,
     named_host,
     named_vm,
     named_vms,
+    with_names,
 )
 from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import UNITS, HostJudgement, Ranked, decide_by_keys, judge, order
@@ -139,7 +141,7 @@ def after_text(name: str, after: RestartsAfter) -> str:
 class JudgedHost(Record, frozen=True, omit_defaults=False):
     """What all filters together say of one host."""
 
-    host: Named
+    host: NamedHost
     accepted: bool
     #: What keeps the VM off the host, and notes, which change nothing.
     reasons: tuple[Said, ...]
@@ -201,16 +203,8 @@ def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str]
 
 
 def judged_host(found: HostJudgement, snapshot: Snapshot, keys: Mapping[str, HostDecision]) -> JudgedHost:
-    return JudgedHost(
-        host=named_host(found.host, snapshot),
-        accepted=found.accepted,
-        reasons=tuple(said(reason, snapshot, rules) for reason, rules in found.reasons),
-        placement_keys=_host_keys(found.host, keys),
-    )
-
-
-def _host_keys(host: str, keys: Mapping[str, HostDecision]) -> HostKeys | None:
-    return host_keys(keys[host]) if host in keys else None
+    reasons = tuple(said(reason, snapshot, rules) for reason, rules in found.reasons)
+    return with_names(JudgedHost, found, snapshot, reasons=reasons, placement_keys=keys.get(found.host))
 
 
 def why_text(answer: WhyDocument, shown: Shown) -> Iterator[str | Table]:
@@ -278,7 +272,7 @@ class UnitRank(Record, frozen=True, omit_defaults=False):
 class RankedHost(Record, frozen=True, omit_defaults=False):
     """An accepted host, and the points that the engine's selector gives it: more is better."""
 
-    host: Named
+    host: NamedHost
     points: int
     weights: tuple[UnitRank, ...]
     placement_keys: HostKeys | None
@@ -325,7 +319,7 @@ def _ranked(one: Ranked, snapshot: Snapshot, keys: Mapping[str, HostDecision]) -
         UnitRank(unit, weight.rank, tuple(said(reason, snapshot, [UNITS[unit]]) for reason in weight.reasons))
         for unit, weight in one.weights.items()
     )
-    return RankedHost(named_host(one.host, snapshot), one.points, tuple(weights), _host_keys(one.host, keys))
+    return with_names(RankedHost, one, snapshot, weights=tuple(weights), placement_keys=keys.get(one.host))
 
 
 def _where_text(answer: WhereDocument, shown: Shown) -> Iterator[str | Table]:

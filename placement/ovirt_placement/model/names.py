@@ -129,12 +129,14 @@ def with_names(kind: type[_Record], source: object, snapshot: Snapshot, /, **oth
     """A record of this kind: its fields are those of the source, or of these others, with names next to ids.
 
     Of a source that is a tuple, they are its items in their order. What is of a field's type already stays.
+    What neither has is as by default.
     """
     readers = _readers(kind)
     if isinstance(source, tuple):
         return kind(*(read(value, snapshot) for read, value in zip(readers.values(), source, strict=True)))
-    values = {name: others[name] if name in others else getattr(source, name) for name in readers}
-    return kind(**{name: read(values[name], snapshot) for name, read in readers.items()})
+    own = {name: getattr(source, name) for name in readers if name not in others and hasattr(source, name)}
+    values = own | others
+    return kind(**{name: read(values[name], snapshot) for name, read in readers.items() if name in values})
 
 
 @cache

@@ -5,17 +5,16 @@ from fractions import Fraction
 from typing import Annotated, Any
 
 import msgspec
-from msgspec.structs import asdict
 
 from ovirt_placement.answers.document import Document, Unit, listed, unit_names
 from ovirt_placement.answers.question import VMS, AuthoredState, Parameter, Reads, Table, question
-from ovirt_placement.model import NO_STATE, Cluster, PlacementKey, Snapshot, Vm
+from ovirt_placement.model import Cluster, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.names import (
     Named,
+    NamedCluster,
+    NamedHost,
+    NamedVm,
     host_name,
-    named_cluster,
-    named_host,
-    named_hosts,
     resource_name,
     vm_name,
     with_names,
@@ -24,7 +23,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.catalogue import judge
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, MissingNodeKeys, Mistake, MistakenKey
-from ovirt_placement.rules.placement_keys.judgement import HostDecision, KeyDecision, KeyFailure, Score
+from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure
 from ovirt_placement.rules.placement_keys.keys import Code, KeyKind, key_kind, settings_of
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, decide_vm
 
@@ -169,7 +168,7 @@ class KeyMatch(Record, frozen=True, omit_defaults=False):
 
 
 class KeyScore(Record, frozen=True, omit_defaults=False):
-    total: float
+    total: Number
     matches: tuple[KeyMatch, ...]
 
 
@@ -184,22 +183,6 @@ class HostKeys(Record, frozen=True, omit_defaults=False):
     round: int | None
     system: KeyScore | None
     customer: KeyScore | None
-
-
-def host_keys(one: HostDecision) -> HostKeys:
-    scores = {"system": _score(one.system), "customer": _score(one.customer)}
-    return with_names(HostKeys, one.room, NO_STATE, round=one.round, **scores)
-
-
-def _score(score: Score | None) -> KeyScore | None:
-    if score is None:
-        return None
-    matches = (
-        with_names(KeyMatch, match, NO_STATE, name=key.name, value=key.value, weight=key.weight)
-        for match in score.matches
-        for key in (match.key,)
-    )
-    return KeyScore(float(score.total), tuple(matches))
 
 
 # -- in words
@@ -236,24 +219,24 @@ _FAILURES = {
 class HostPlace(HostKeys, frozen=True, omit_defaults=False, kw_only=True):
     """A host in one placement: how far it comes by keys, and which other filters refuse it."""
 
-    host: Named
+    host: NamedHost
     refused_by: tuple[Unit, ...]
 
 
 class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain"):
     """One placement by keys, among the hosts that all other filters accept."""
 
-    vm: Named
-    cluster: Named
+    vm: NamedVm
+    cluster: NamedCluster
     #: Where the VM runs now.
-    host: Named | None
+    host: NamedHost | None
     #: What the scores have to exceed in each round.
-    thresholds: tuple[float, ...]
+    thresholds: tuple[Number, ...]
     #: The first round that any host passed.
     round: int | None
     #: The hosts that passed it, and of these the best.
-    candidates: tuple[Named, ...]
-    choice: tuple[Named, ...]
+    candidates: tuple[NamedHost, ...]
+    choice: tuple[NamedHost, ...]
     failed: KeyFailure | None
     #: Whether its storage binds the VM to a host, so that keys have no say.
     local_storage: bool
@@ -289,25 +272,17 @@ def keys_explain(
     every = decide_vm(snapshot, vm, asked, settings)
     decision = every if every.failed is not None else decide_vm(snapshot, vm, left, settings)
     others = every.failed is None and not left
-    return KeysExplainDocument(
-        vm=Named(vm.id, vm.name),
-        cluster=named_cluster(vm.cluster, snapshot),
-        host=None if vm.host is None else named_host(vm.host, snapshot),
-        thresholds=tuple(map(float, decision.thresholds)),
-        round=decision.round,
-        candidates=named_hosts(decision.candidates, snapshot),
-        choice=named_hosts(decision.choice, snapshot),
-        failed=decision.failed,
-        local_storage=decision.local_storage,
+    return with_names(
+        KeysExplainDocument,
+        decision,
+        snapshot,
+        vm=vm.id,
+        cluster=vm.cluster,
+        host=vm.host,
         sentence=_OTHERS if others else _outcome(decision, snapshot, whole=whole),
         notes=tuple(without_effect([snapshot.cluster_by_id[vm.cluster]])),
         hosts=tuple(
-            HostPlace(
-                **asdict(host_keys(one)),
-                host=named_host(one.host, snapshot),
-                refused_by=refused.get(one.host, ()),
-            )
-            for one in every.hosts
+            with_names(HostPlace, one, snapshot, refused_by=refused.get(one.host, ())) for one in every.hosts
         ),
     )
 

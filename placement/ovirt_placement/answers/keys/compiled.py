@@ -344,8 +344,7 @@ def keys_check(state: AuthoredState) -> KeysCheckDocument:
 
 def _mistake(mistake: Mistake, snapshot: Snapshot) -> KeyMistake:
     where, sentence = mistake_text(mistake, snapshot)
-    its = {name: getattr(mistake, name, None) for name in ("key", "host", "vm")}
-    return with_names(KeyMistake, mistake, snapshot, where=where, sentence=sentence, **its)
+    return with_names(KeyMistake, mistake, snapshot, where=where, sentence=sentence)
 
 
 def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:

@@ -256,24 +256,6 @@ def _share(part: int, whole: int, times: Fraction) -> Ratio:
     return (min(max(part * unit, 0), most), most) if most > 0 else (1, 1)
 
 
-class Room(Record, frozen=True):
-    """What a VM needs on a host, what there is, and why it does not fit: nothing, if it does. In MiB."""
-
-    uncontended_mb: Fraction
-    uncontended_need_mb: int
-    contended_mb: int
-    contended_need_mb: int
-    shortages: tuple[Shortage, ...]
-
-
-def room(capacity: Capacity, memory_mb: int) -> Room:
-    """Hold the memory of a VM against a host's; what there is must exceed what is needed."""
-    need = memory_mb + capacity.overhead_mb
-    contended_need = memory_mb if capacity.free_without_overhead else need
-    shortages = tuple(shortage for shortage, limit in capacity.limits if memory_mb > limit)
-    return Room(capacity.uncontended_mb, need, capacity.free_mb, contended_need, shortages)
-
-
 def capacity_of(
     host: Host, cluster: Cluster, ratios: Contention, settings: KeySettings, memory_mb: int, vcpus: int
 ) -> Capacity:

@@ -8,7 +8,7 @@ from functools import cached_property, lru_cache
 from math import lcm
 
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.placement_keys.capacity import Room, Shares, room
+from ovirt_placement.rules.placement_keys.capacity import Shares, Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey, CompiledKeys
 from ovirt_placement.rules.placement_keys.host_table import Column, Columns, HostTable, Instances
 from ovirt_placement.rules.placement_keys.keys import SPECIAL_NAMES, KeySettings, Ratio, is_special
@@ -17,7 +17,10 @@ from ovirt_placement.rules.placement_keys.keys import SPECIAL_NAMES, KeySettings
 class Match(Record, frozen=True):
     """A name that the VM and the host both have: `count` times a value that is this near."""
 
-    key: CompiledKey
+    name: str
+    #: Of the VM's key.
+    value: Fraction
+    weight: Fraction
     found: Fraction
     count: int
     proximity: Fraction
@@ -25,7 +28,7 @@ class Match(Record, frozen=True):
     @property
     def points(self) -> Fraction:
         """What all instances together add to the score."""
-        return self.key.weight * self.proximity * self.count
+        return self.weight * self.proximity * self.count
 
 
 class Score(Record, frozen=True):
@@ -42,7 +45,7 @@ class Score(Record, frozen=True):
         for key in self.keys:
             for found, count in self.values.get(key.name, ()):
                 near = proximity(key.value.as_integer_ratio(), found)
-                yield Match(key, Fraction(*found), count, Fraction(*near))
+                yield Match(key.name, key.value, key.weight, Fraction(*found), count, Fraction(*near))
 
 
 class Scores(Record, frozen=True):
@@ -161,14 +164,19 @@ def rounds_of(parts: Iterable[int], unit: int, to_exceed: Iterable[Fraction]) ->
     return [number if number <= len(rising) else None for number in found]
 
 
-class HostDecision(Record, frozen=True):
-    """How far a host came.
+class HostDecision(Record, frozen=True, kw_only=True):
+    """How far a host came: what there is must exceed what a VM needs, in MiB.
 
     Without room it has no system score; without a round it is refused and has no customer score.
     """
 
     host: str
-    room: Room
+    uncontended_mb: Fraction
+    uncontended_need_mb: int
+    contended_mb: int
+    contended_need_mb: int
+    #: Why the VM does not fit: nothing, if it does.
+    shortages: tuple[Shortage, ...]
     system: Score | None = None
     round: int | None = None
     customer: Score | None = None
@@ -212,10 +220,20 @@ class KeyJudgement(Record, frozen=True, dict=True):
         """How each host came so far."""
         found: dict[str, HostDecision] = {}
         for place, number in zip(self.places, self.rounds, strict=True):
-            host, space = self.table.ids[place], room(self.table.capacities[place], self.memory_mb)
-            system = None if space.shortages else self.system.at(place)
-            customer = None if number is None else self.customer.at(place)
-            found[host] = HostDecision(host, space, system, number, customer)
+            host, there = self.table.ids[place], self.table.capacities[place]
+            need_mb = self.memory_mb + there.overhead_mb
+            shortages = tuple(shortage for shortage, limit in there.limits if self.memory_mb > limit)
+            found[host] = HostDecision(
+                host=host,
+                uncontended_mb=there.uncontended_mb,
+                uncontended_need_mb=need_mb,
+                contended_mb=there.free_mb,
+                contended_need_mb=self.memory_mb if there.free_without_overhead else need_mb,
+                shortages=shortages,
+                system=None if shortages else self.system.at(place),
+                round=number,
+                customer=None if number is None else self.customer.at(place),
+            )
         return found
 
 

@@ -68,15 +68,14 @@ def vetoes(judged: HostDecision | None) -> Iterator[Reason]:
     if judged is None:
         yield Reason(HOST_NOT_UP)
         return
-    room = judged.room
-    for shortage in room.shortages:
+    for shortage in judged.shortages:
         match shortage:
             case Shortage.NOT_UP:
                 yield Reason(HOST_NOT_UP, host=judged.host)
             case Shortage.UNCONTENDED:
-                yield Reason(MEMORY_HANDED_OUT, host=judged.host, number=float(room.uncontended_mb))
+                yield Reason(MEMORY_HANDED_OUT, host=judged.host, number=float(judged.uncontended_mb))
             case Shortage.CONTENDED:
-                yield Reason(MEMORY_IN_USE, host=judged.host, number=room.contended_mb)
+                yield Reason(MEMORY_IN_USE, host=judged.host, number=judged.contended_mb)
     if judged.system is not None and judged.round is None:
         yield Reason(KEYS_REFUSE, host=judged.host, number=float(judged.system.total))
 

@@ -67,7 +67,7 @@ def test_every_step_is_the_references(world: Snapshot, chosen: KeySettings) -> N
     expected = reference.place(world, new(world), world.hosts, chosen)
     scored = {one.host: one.system.total for one in decision.hosts if one.system is not None}
     wishes = {one.host: one.customer.total for one in decision.hosts if one.customer is not None}
-    rooms = {one.host: (one.room.uncontended_mb, one.room.contended_mb) for one in decision.hosts}
+    rooms = {one.host: (one.uncontended_mb, one.contended_mb) for one in decision.hosts}
     assert rooms == {host.id: reference.room(world, host, new(world), chosen) for host in world.hosts}
     assert scored == expected.scores
     assert wishes == {host: expected.customer_scores[host] for host in wishes}
@@ -97,7 +97,7 @@ def assert_scores_report_what_they_are_made_of(
 def instances(score: Score) -> Counter[tuple[str, Fraction]]:
     found: Counter[tuple[str, Fraction]] = Counter()
     for match in score.matches:
-        found[match.key.name, match.found] += match.count
+        found[match.name, match.found] += match.count
     return found
 
 
