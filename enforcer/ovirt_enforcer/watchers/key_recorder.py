@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ovirt_enforcer.log import LogText, RetryState, report
-from ovirt_placement.answers.keys import code_sentence
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Snapshot, Vm
@@ -16,6 +15,7 @@ from ovirt_placement.model.record import NODE
 from ovirt_placement.rules.placement_keys.capacity import present_set
 from ovirt_placement.rules.placement_keys.hierarchy import (
     NAME,
+    MistakenKey,
     is_readable,
     keys_by_resource,
     property_keys,
@@ -61,9 +61,9 @@ def warn_of_properties(snapshot: Snapshot, known: Set[tuple[str, str]]) -> froze
             complaints.append(f" is ignored: {text!r} is not of the form NAME:VALUE:WEIGHT,...")
         for key in property_keys(snapshot.vm_by_id[vm]):
             # One without a weight is no placement key, which is no mistake.
-            codes = [code for code in ignored_because(key) if code is not Code.WEIGHT_ZERO]
+            codes = tuple(code for code in ignored_because(key) if code is not Code.WEIGHT_ZERO)
             if codes:
-                complaints.append(f": key {key.name} is ignored: {'; '.join(map(code_sentence, codes))}")
+                complaints.append(f": key {key.name} is ignored: {MistakenKey(key, codes).sentence}")
         for complaint in complaints:
             report(LogText.BAD_PROPERTY, vm=vm_name(vm, snapshot), name=NAME, complaint=complaint)
     return present

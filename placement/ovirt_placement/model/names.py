@@ -153,6 +153,9 @@ def _reader(hint: Any) -> _Reader:
         return lambda value, snapshot: None if value is None else read(value, snapshot)
     if get_origin(hint) is Annotated and callable(inner[1]):
         return partial(_named, inner[0], inner[1])
+    if get_origin(hint) is Mapping:
+        read = _reader(inner[1])
+        return lambda value, snapshot: {key: read(one, snapshot) for key, one in value.items()}
     if get_origin(hint) is tuple and inner[-1] is Ellipsis:
         return partial(_several, _reader(inner[0]))
     if isinstance(hint, type) and issubclass(hint, Record):

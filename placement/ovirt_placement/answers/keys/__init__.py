@@ -24,7 +24,7 @@ from ovirt_placement.rules.catalogue import judge
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, MissingNodeKeys, Mistake, MistakenKey
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure
-from ovirt_placement.rules.placement_keys.keys import Code, KeyKind, key_kind, settings_of
+from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind, settings_of
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, decide_vm
 
 # -- Says what placement keys are and what is wrong with them, with names in place of ids.
@@ -36,40 +36,14 @@ _WITHOUT = {
 #: From here on a whole number is written with its first digits.
 _MANY = 10**15
 
-_SENTENCES = {
-    Code.NAME_EMPTY: "it has no name",
-    Code.VALUE_NOT_NUMERIC: "its value is no number",
-    Code.WEIGHT_ZERO: "it has no weight, so it is no placement key",
-    Code.RESERVED_AS_SYSTEM: "names that start with _ are for billing entities and customers to weigh",
-    Code.SPECIAL_UNKNOWN: "of the names that start with #, there are only #RAM, #CPU and #LOAD, and on hosts"
-    " #RAM_RATIO and #CPU_RATIO",
-    Code.SPECIAL_NOT_SYSTEM: "only the operator weighs #RAM, #CPU and #LOAD",
-    Code.SPECIAL_ON_NODE: "names that start with # are computed for hosts and cannot be set there, but for"
-    " #RAM_RATIO and #CPU_RATIO",
-    Code.RATIO_OUT_OF_RANGE: "a contention ratio is greater than 0 and less than 1000",
-    Code.SPECIAL_CLUSTER_VALUE_NOT_0: "on a cluster its value must be 0; only its weight is yours to choose",
-    Code.CUSTOMER_KEY_NOT_ALLOWED_HERE: "the user who set it may not set keys on this level",
-    Code.STICKY_NOT_ON_NODE: "only keys of hosts can be sticky",
-    Code.STICKY_WITHOUT_WEIGHT: "a sticky key needs a weight",
-    Code.STICKY_AND_RESERVED: "a sticky key cannot be one that starts with _ or #",
-    Code.NODE_KEY_SET_DIFFERS: "other hosts of its cluster have keys that it lacks",
-    Code.PROPERTY_UNREADABLE: "it is not of the form NAME:VALUE:WEIGHT,... and all of it is ignored",
-}
 
-
-def code_sentence(code: Code) -> str:
-    return _SENTENCES[code]
-
-
-def mistake_text(mistake: Mistake, snapshot: Snapshot) -> tuple[str, str]:
-    """Where to look for what is wrong, and what it is."""
+def where_mistaken(mistake: Mistake, snapshot: Snapshot) -> str:
+    """Where to look for what is wrong."""
     if isinstance(mistake, MistakenKey):
-        return key_title(mistake.key, snapshot), "; ".join(map(code_sentence, mistake.codes))
+        return key_title(mistake.key, snapshot)
     if isinstance(mistake, MissingNodeKeys):
-        what = f"{code_sentence(Code.NODE_KEY_SET_DIFFERS)}: {', '.join(mistake.names)}"
-        return f"host {host_name(mistake.host, snapshot)}", what
-    where = f"VM {vm_name(mistake.vm, snapshot)}: custom property {NAME}"
-    return where, f"{code_sentence(Code.PROPERTY_UNREADABLE)}: {mistake.text}"
+        return f"host {host_name(mistake.host, snapshot)}"
+    return f"VM {vm_name(mistake.vm, snapshot)}: custom property {NAME}"
 
 
 def without_effect(clusters: Iterable[Cluster]) -> Iterator[str]:

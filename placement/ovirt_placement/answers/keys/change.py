@@ -15,7 +15,7 @@ from ovirt_placement.answers.keys import (
     key_record,
     key_title,
     key_words,
-    mistake_text,
+    where_mistaken,
     without_effect,
     written,
     written_weight,
@@ -242,9 +242,8 @@ def objections(snapshot: Snapshot, change: KeyChange) -> str:
     """Why a change is not made, in one line; nothing, if it can be."""
     found = refusals(snapshot, change.put, change.remove)
     reasons = [
-        f"{where}: {', '.join(one.codes)}: {what}"
+        f"{where_mistaken(one, snapshot)}: {', '.join(one.codes)}: {one.sentence}"
         for one in found[:_REPORTED]
-        for where, what in (mistake_text(one, snapshot),)
     ]
     if len(found) > _REPORTED:
         reasons.append(f"and {len(found) - _REPORTED} more like these")

@@ -3,18 +3,16 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from fractions import Fraction
 from typing import Annotated
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.keys import (
     KeyRecord,
     Number,
-    code_sentence,
     figure,
     key_record,
     key_title,
-    mistake_text,
+    where_mistaken,
     without_effect,
     written,
     written_weight,
@@ -44,7 +42,7 @@ from ovirt_placement.model.names import (
     with_names,
 )
 from ovirt_placement.model.record import CLUSTER, NODE, SERVER, SYSTEM, Record, strength
-from ovirt_placement.rules.placement_keys.capacity import Source, contention_of_host
+from ovirt_placement.rules.placement_keys.capacity import Source
 from ovirt_placement.rules.placement_keys.hierarchy import (
     Mistake,
     find_mistakes,
@@ -52,8 +50,7 @@ from ovirt_placement.rules.placement_keys.hierarchy import (
     keys_of,
     resources,
 )
-from ovirt_placement.rules.placement_keys.host_table import Values
-from ovirt_placement.rules.placement_keys.host_table import keys_of_host as host_table_keys
+from ovirt_placement.rules.placement_keys.host_table import host_keys
 from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind, settings_of
 from ovirt_placement.rules.placement_keys.units import compiled_keys
 
@@ -74,13 +71,13 @@ class Ignored(Record, frozen=True, omit_defaults=False):
 
     codes: tuple[str, ...]
     sentence: str
-    key: KeyRecord
+    key: Annotated[KeyRecord, key_record]
 
 
 class KeysOfVmDocument(Document, frozen=True, kw_only=True, tag="keys_of_vm"):
     """The compiled keys of a VM."""
 
-    vm: Named
+    vm: NamedVm
     #: By name.
     system: Mapping[str, Compiled]
     customer: Mapping[str, Compiled]
@@ -88,16 +85,7 @@ class KeysOfVmDocument(Document, frozen=True, kw_only=True, tag="keys_of_vm"):
 
 
 def keys_of_vm(snapshot: Snapshot, vm: Vm) -> KeysOfVmDocument:
-    keys = compiled_keys(snapshot, vm.id)
-    return KeysOfVmDocument(
-        vm=Named(vm.id, vm.name),
-        system={key.name: with_names(Compiled, key, snapshot) for key in keys.system.values()},
-        customer={key.name: with_names(Compiled, key, snapshot) for key in keys.customer.values()},
-        ignored=tuple(
-            Ignored(tuple(one.codes), "; ".join(map(code_sentence, one.codes)), key_record(one.key, snapshot))
-            for one in keys.ignored
-        ),
-    )
+    return with_names(KeysOfVmDocument, compiled_keys(snapshot, vm.id), snapshot, vm=vm.id)
 
 
 # -- in words
@@ -120,14 +108,14 @@ class HostValue(Record, frozen=True, omit_defaults=False):
     """A value that a host has under a name, and how many VMs, or the host itself, bring it."""
 
     name: str
-    value: float
+    value: Number
     count: int
 
 
 class Ratio(Record, frozen=True, omit_defaults=False):
     """How often something may be handed out, and who says so."""
 
-    value: float
+    value: Number
     source: Source
 
 
@@ -139,36 +127,18 @@ class Ratios(Record, frozen=True, omit_defaults=False):
 class KeysOfHostDocument(Document, frozen=True, kw_only=True, tag="keys_of_host"):
     """The keys of a host: its own, those computed for it, and those that VMs on it brought."""
 
-    host: Named
+    host: NamedHost
     system: tuple[HostValue, ...]
     customer: tuple[HostValue, ...]
     #: Those that VMs which start here take a copy of.
-    sticky: tuple[KeyRecord, ...]
+    sticky: tuple[Annotated[KeyRecord, key_record], ...]
     ratios: Ratios
 
 
 def keys_of_host(snapshot: Snapshot, host: Host) -> KeysOfHostDocument:
     """The keys of a host, and how often its memory and CPUs may be handed out."""
     settings = settings_of(snapshot.cluster_by_id[host.cluster].scheduling_properties)
-    ratios = contention_of_host(snapshot, host, settings)
-    keys = host_table_keys(snapshot, host, settings)
-    return KeysOfHostDocument(
-        host=Named(host.id, host.name),
-        system=tuple(_values(keys.system)),
-        customer=tuple(_values(keys.customer)),
-        sticky=tuple(key_record(key, snapshot) for key in keys.sticky),
-        ratios=Ratios(
-            memory=Ratio(float(ratios.memory), ratios.memory_source),
-            cpu=Ratio(float(ratios.cpu), ratios.cpu_source),
-        ),
-    )
-
-
-def _values(values: Values) -> Iterator[HostValue]:
-    """By name and value, each value with the number of VMs (or the host itself) that bring it."""
-    for name in sorted(values):
-        for ratio, count in sorted(values[name], key=lambda found: Fraction(*found[0])):
-            yield HostValue(name, float(Fraction(*ratio)), count)
+    return with_names(KeysOfHostDocument, host_keys(snapshot, host, settings), snapshot, host=host.id)
 
 
 # -- in words
@@ -343,8 +313,7 @@ def keys_check(state: AuthoredState) -> KeysCheckDocument:
 
 
 def _mistake(mistake: Mistake, snapshot: Snapshot) -> KeyMistake:
-    where, sentence = mistake_text(mistake, snapshot)
-    return with_names(KeyMistake, mistake, snapshot, where=where, sentence=sentence)
+    return with_names(KeyMistake, mistake, snapshot, where=where_mistaken(mistake, snapshot))
 
 
 def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:

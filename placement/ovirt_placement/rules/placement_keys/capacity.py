@@ -124,13 +124,11 @@ class Source(StrEnum):
     CLUSTER = "cluster"
 
 
-class Contention(Record, frozen=True):
+class Contention(NamedTuple):
     """How often memory and CPUs may be handed out, and who says so."""
 
-    memory: Fraction
-    cpu: Fraction
-    memory_source: Source
-    cpu_source: Source
+    memory: tuple[Fraction, Source]
+    cpu: tuple[Fraction, Source]
 
 
 @once_whatever_is_pending
@@ -144,19 +142,16 @@ def contention_of_hosts(snapshot: Snapshot, settings: KeySettings) -> Sequence[C
     ]
 
 
-def contention_of_host(snapshot: Snapshot, host: Host, settings: KeySettings) -> Contention:
-    return contention_of_hosts(snapshot, settings)[host_places(snapshot)[host.id]]
-
-
 def _contention(cluster: Cluster, settings: KeySettings, own: Mapping[str, Fraction]) -> Contention:
     def first(name: str, policy: Fraction | None, percent: float) -> tuple[Fraction, Source]:
         if name in own:
             return own[name], Source.HOST
         return (policy, Source.POLICY) if policy else (Fraction(percent) / 100, Source.CLUSTER)
 
-    memory, memory_source = first(RAM_RATIO, settings.memory_ratio, cluster.memory_overcommit_percent)
-    cpu, cpu_source = first(CPU_RATIO, settings.cpu_ratio, cluster.cpu_overcommit_percent)
-    return Contention(memory, cpu, memory_source, cpu_source)
+    return Contention(
+        first(RAM_RATIO, settings.memory_ratio, cluster.memory_overcommit_percent),
+        first(CPU_RATIO, settings.cpu_ratio, cluster.cpu_overcommit_percent),
+    )
 
 
 @once_per_part(lambda snapshot: snapshot.placement_keys)
@@ -268,8 +263,8 @@ def capacity_of(
     return Capacity(
         up=host.up,
         memory_mb=host.memory_mb,
-        memory_ratio=ratios.memory,
-        cpu_ratio=ratios.cpu,
+        memory_ratio=ratios.memory[0],
+        cpu_ratio=ratios.cpu[0],
         allocated_mb=memory_mb,
         allocated_vcpus=vcpus,
         cpus=cpus,

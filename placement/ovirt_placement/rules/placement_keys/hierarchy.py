@@ -29,6 +29,10 @@ class MistakenKey(Record, frozen=True):
     key: PlacementKey
     codes: tuple[Code, ...]
 
+    @property
+    def sentence(self) -> str:
+        return "; ".join(code.sentence for code in self.codes)
+
 
 class CompiledKeys(Record, frozen=True):
     """The keys of one VM by name; the customer's are those of its billing entity and its own together."""
@@ -177,6 +181,10 @@ class UnreadableProperty(Record, frozen=True):
 
     codes: ClassVar[tuple[Code, ...]] = (Code.PROPERTY_UNREADABLE,)
 
+    @property
+    def sentence(self) -> str:
+        return f"{Code.PROPERTY_UNREADABLE.sentence}: {self.text}"
+
 
 class MissingNodeKeys(Record, frozen=True):
     """Names that other hosts of the cluster carry and this one lacks; there they count nothing."""
@@ -185,6 +193,10 @@ class MissingNodeKeys(Record, frozen=True):
     names: tuple[str, ...]
 
     codes: ClassVar[tuple[Code, ...]] = (Code.NODE_KEY_SET_DIFFERS,)
+
+    @property
+    def sentence(self) -> str:
+        return f"{Code.NODE_KEY_SET_DIFFERS.sentence}: {', '.join(self.names)}"
 
 
 Mistake = MistakenKey | UnreadableProperty | MissingNodeKeys

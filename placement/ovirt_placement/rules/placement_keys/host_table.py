@@ -15,6 +15,7 @@ from ovirt_placement.model.record import NODE, Record
 from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.placement_keys.capacity import (
     Capacity,
+    Contention,
     Presence,
     bringing_present_keys,
     capacity_of,
@@ -41,6 +42,9 @@ from ovirt_placement.rules.placement_keys.keys import (
 
 #: A value, and how many VMs (or the host itself, once) bring it.
 Instances: TypeAlias = tuple[Ratio, int]
+
+#: The same with its name.
+HostValue: TypeAlias = tuple[str, Fraction, int]
 
 #: What hosts have under one name: each value, in no order, with the places of the hosts that have it, one for
 #: each instance. A host is its place among all hosts.
@@ -77,9 +81,10 @@ class Columns(dict[str, Column]):
         column = self[name] = self._make(name)
         return column
 
-    def at(self, place: int) -> dict[str, tuple[Instances, ...]]:
+    def at(self, place: int) -> list[HostValue]:
         """All that one host has."""
-        return {name: found for name in self.names if (found := self.instances(name, place))}
+        found = ((name, self.instances(name, place)) for name in self.names)
+        return [(name, Fraction(*value), count) for name, values in found for value, count in values]
 
     def instances(self, name: str, place: int) -> tuple[Instances, ...]:
         """What one host has under a name, from the lowest."""
@@ -88,16 +93,13 @@ class Columns(dict[str, Column]):
         return self._by_place[name].get(place, ())
 
 
-#: By name, each value with its instances.
-Values: TypeAlias = Mapping[str, Sequence[Instances]]
-
-
 class NodeKeys(Record, frozen=True):
-    """The two lists of one host, and what it passes on to the VMs that start there."""
+    """The two lists of one host, by name and value, and what it passes on to the VMs that start there."""
 
-    system: Values
-    customer: Values
-    sticky: tuple[PlacementKey, ...] = ()
+    system: Sequence[HostValue]
+    customer: Sequence[HostValue]
+    sticky: tuple[PlacementKey, ...]
+    ratios: Contention
 
 
 class NodeLists(Record, frozen=True):
@@ -278,13 +280,16 @@ def host_table_without(snapshot: Snapshot, settings: KeySettings, vm: Vm) -> Hos
     return HostTable(table.ids, capacities, _lists(snapshot, columns, settings))
 
 
-def keys_of_host(snapshot: Snapshot, host: Host, settings: KeySettings) -> NodeKeys:
+def host_keys(snapshot: Snapshot, host: Host, settings: KeySettings) -> NodeKeys:
     """The keys of one host, with those of all VMs on it."""
     table, place = host_table(snapshot, settings), host_places(snapshot)[host.id]
-    computed = {name: ((share, 1),) for name, share in table.capacities[place].shares.ratios.items()}
-    own = keys_by_resource(snapshot).get((NODE, host.id), ())
-    system = {**table.lists.system.at(place), **computed}
-    return NodeKeys(system, table.lists.customer.at(place), sticky_keys(own))
+    shares = table.capacities[place].shares.ratios.items()
+    return NodeKeys(
+        sorted([*table.lists.system.at(place), *((name, Fraction(*share), 1) for name, share in shares)]),
+        sorted(table.lists.customer.at(place)),
+        sticky_keys(keys_by_resource(snapshot).get((NODE, host.id), ())),
+        contention_of_hosts(snapshot, settings)[place],
+    )
 
 
 @continued

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.model.record import CLUSTER, NODE, SYSTEM, Record, may_set
@@ -69,26 +69,54 @@ class KeyKind(StrEnum):
     RATIO = "ratio"
 
 
+_RATIOS = f"{RAM_RATIO} and {CPU_RATIO}"
+
+
 class Code(StrEnum):
     """What is wrong with a key. `ignored_because` says what a placement makes of it."""
 
-    NAME_EMPTY = "name-empty"
-    VALUE_NOT_NUMERIC = "value-not-numeric"
-    WEIGHT_ZERO = "weight-zero"
-    RESERVED_AS_SYSTEM = "reserved-as-system"
-    SPECIAL_UNKNOWN = "special-unknown"
-    SPECIAL_NOT_SYSTEM = "special-not-system"
-    SPECIAL_ON_NODE = "special-on-node"
-    RATIO_OUT_OF_RANGE = "ratio-out-of-range"
-    SPECIAL_CLUSTER_VALUE_NOT_0 = "special-cluster-value-not-0"
-    CUSTOMER_KEY_NOT_ALLOWED_HERE = "customer-key-not-allowed-here"
-    STICKY_NOT_ON_NODE = "sticky-not-on-node"
-    STICKY_WITHOUT_WEIGHT = "sticky-without-weight"
-    STICKY_AND_RESERVED = "sticky-and-reserved"
+    sentence: str
+
+    def __new__(cls, code: str, sentence: str) -> Self:
+        made = str.__new__(cls, code)
+        made._value_, made.sentence = code, sentence
+        return made
+
+    NAME_EMPTY = "name-empty", "it has no name"
+    VALUE_NOT_NUMERIC = "value-not-numeric", "its value is no number"
+    WEIGHT_ZERO = "weight-zero", "it has no weight, so it is no placement key"
+    RESERVED_AS_SYSTEM = (
+        "reserved-as-system",
+        "names that start with _ are for billing entities and customers to weigh",
+    )
+    SPECIAL_UNKNOWN = (
+        "special-unknown",
+        f"of the names that start with #, there are only #RAM, #CPU and #LOAD, and on hosts {_RATIOS}",
+    )
+    SPECIAL_NOT_SYSTEM = "special-not-system", "only the operator weighs #RAM, #CPU and #LOAD"
+    SPECIAL_ON_NODE = (
+        "special-on-node",
+        f"names that start with # are computed for hosts and cannot be set there, but for {_RATIOS}",
+    )
+    RATIO_OUT_OF_RANGE = "ratio-out-of-range", "a contention ratio is greater than 0 and less than 1000"
+    SPECIAL_CLUSTER_VALUE_NOT_0 = (
+        "special-cluster-value-not-0",
+        "on a cluster its value must be 0; only its weight is yours to choose",
+    )
+    CUSTOMER_KEY_NOT_ALLOWED_HERE = (
+        "customer-key-not-allowed-here",
+        "the user who set it may not set keys on this level",
+    )
+    STICKY_NOT_ON_NODE = "sticky-not-on-node", "only keys of hosts can be sticky"
+    STICKY_WITHOUT_WEIGHT = "sticky-without-weight", "a sticky key needs a weight"
+    STICKY_AND_RESERVED = "sticky-and-reserved", "a sticky key cannot be one that starts with _ or #"
     #: Of a cluster's hosts, not of one key: they must carry the same names.
-    NODE_KEY_SET_DIFFERS = "node-key-set-differs"
-    #: Of a VM's own property, not of one key: it has not the form of keys, and all of it is ignored.
-    PROPERTY_UNREADABLE = "property-unreadable"
+    NODE_KEY_SET_DIFFERS = "node-key-set-differs", "other hosts of its cluster have keys that it lacks"
+    #: Of a VM's own property, not of one key.
+    PROPERTY_UNREADABLE = (
+        "property-unreadable",
+        "it is not of the form NAME:VALUE:WEIGHT,... and all of it is ignored",
+    )
 
 
 def is_reserved(name: str) -> bool:

@@ -17,8 +17,8 @@ from ovirt_placement.rules.placement_keys.hierarchy import find_mistakes
 from ovirt_placement.rules.placement_keys.host_table import (
     HostTable,
     Occupancy,
+    host_keys,
     host_table_without,
-    keys_of_host,
     occupancy,
 )
 from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
@@ -91,7 +91,7 @@ def test_what_is_carried_on_is_what_is_added_up(succession: tuple[Snapshot, Snap
     assert rank_hosts(after, REQUEST) == rank_hosts(alone, REQUEST)
     tables = (host_table_without(one, DEFAULTS, one.vm_by_id[NEW]) for one in (after, alone))
     assert plain_table(next(tables)) == plain_table(next(tables))
-    keys = ([keys_of_host(one, host, DEFAULTS) for host in one.hosts] for one in (after, alone))
+    keys = ([host_keys(one, host, DEFAULTS) for host in one.hosts] for one in (after, alone))
     assert next(keys) == next(keys)
     assert (rank_hosts(replace(before), REQUEST), plain(occupancy(before))) == earlier, "it was left alone"
 
@@ -114,7 +114,7 @@ def test_no_key_of_its_own_counts_against_a_vm_however_often_it_stands_there() -
     twice = FrozenKeys(vm="a", keys=(("A", 1.0), ("A", 1.0), ("A", 2.0)))
     state = replace(keyed(host("h1"), vm("a", "h1")), frozen_keys=(twice,))
     table = host_table_without(state, DEFAULTS, state.vm_by_id["a"])
-    assert table.lists.customer.at(0) == {}
+    assert table.lists.customer.at(0) == []
 
 
 OF_A = key("A", key_class="customer", resource="a")
@@ -172,10 +172,7 @@ def world(*keys: PlacementKey, memory_percent: int = 100, cpu_percent: int = 200
 
 
 def ratios(snapshot: Snapshot, settings: KeySettings = DEFAULTS) -> list[tuple[float, str, float, str]]:
-    return [
-        (float(one.memory), one.memory_source, float(one.cpu), one.cpu_source)
-        for one in contention_of_hosts(snapshot, settings)
-    ]
+    return [(*one.memory, *one.cpu) for one in contention_of_hosts(snapshot, settings)]
 
 
 def test_the_host_comes_before_the_policy_and_the_policy_before_the_cluster() -> None:
