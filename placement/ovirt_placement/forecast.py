@@ -23,7 +23,7 @@ from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import with_left
 from ovirt_placement.rules.failover.outcomes import ForeseenFailures
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
-from ovirt_placement.store.keys import KeyChange, KeyPlace
+from ovirt_placement.store.keys import KeyChange
 from ovirt_placement.store.placement_rules import RuleChange
 
 #: What can be asked about; of each, what stands for it where no number is given.
@@ -58,8 +58,8 @@ def without_group(snapshot: Snapshot, group: str) -> Snapshot:
 
 def with_keys(snapshot: Snapshot, change: KeyChange) -> Snapshot:
     """With placement keys changed: some go, and others come in the place of those that stand there."""
-    gone = {KeyPlace.of_key(key) for key in (*change.remove, *change.put)}
-    kept = (key for key in snapshot.placement_keys if KeyPlace.of_key(key) not in gone)
+    gone = {key.place for key in (*change.remove, *change.put)}
+    kept = (key for key in snapshot.placement_keys if key.place not in gone)
     return replace(snapshot, placement_keys=(*kept, *change.put))
 
 

@@ -130,7 +130,7 @@ class KeyWorld:
         self.world.until(lambda: vm in self.store.runs(), f"the record of {vm}")
 
     def frozen(self, vm: str) -> tuple[tuple[str, float], ...]:
-        return next(record.keys for record in self.store.records().frozen if record.vm == vm)
+        return next(record.keys for record in self.store.records().frozen_keys if record.vm == vm)
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,8 @@ def test_a_vm_returns_to_its_island(engine: KeyWorld) -> None:
     home = island[engine.start("island-a")]
     for _ in range(4):
         engine.stop("island-a")
-        assert [copy.value for copy in engine.store.records().copies if copy.vm == "island-a"] == [home]
+        copies = engine.store.records().sticky_copies
+        assert [copy.value for copy in copies if copy.vm == "island-a"] == [home]
         assert island[engine.start("island-a")] == home
 
 

@@ -59,7 +59,7 @@ class Site(NamedTuple):
         return [key.name for key in self.snapshot().placement_keys]
 
     def frozen(self) -> dict[str, list[str]]:
-        return {run.vm: [name for name, _ in run.keys] for run in self.keys.records().frozen}
+        return {run.vm: [name for name, _ in run.keys] for run in self.keys.records().frozen_keys}
 
     def until_frozen(self, *vms: str, name: str) -> None:
         """Wait until these VMs, and no others, are remembered to have started with this key."""

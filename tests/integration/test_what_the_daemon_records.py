@@ -54,9 +54,9 @@ def islands(world: World) -> Iterator[Callable[[], dict[str, float]]]:
 
     def found() -> dict[str, float]:
         records = store.records()
-        assert all(record.keys == (("Before", 1.0),) for record in records.frozen)
-        value = {copy.vm: copy.value for copy in records.copies}
-        return {record.vm: value[record.vm] for record in records.frozen}
+        assert all(record.keys == (("Before", 1.0),) for record in records.frozen_keys)
+        value = {copy.vm: copy.value for copy in records.sticky_copies}
+        return {record.vm: value[record.vm] for record in records.frozen_keys}
 
     yield found
     store.close()

@@ -19,7 +19,7 @@ from ovirt_placement.answers import placement
 from ovirt_placement.answers.decisions import cut_text, decision_headers, decision_lines, decision_rows
 from ovirt_placement.answers.decisions.at_time import distance, earlier_text, not_asked_lines
 from ovirt_placement.answers.document import duration_text, fewest_text, listed, none_text, safe_word
-from ovirt_placement.answers.keys import compiled, written, written_weight
+from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.keys.change import keys_table
 from ovirt_placement.answers.orders import PHASES
 from ovirt_placement.answers.plans.maintenance import move_text, rest_text, summary_text
@@ -29,6 +29,7 @@ from ovirt_placement.answers.status.health import status_lines
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.users import Refused, Rights, UserTokens, read_rights
+from ovirt_placement.model.record import written
 from ovirt_placement_web.bounds import Bounds, Refusal, Throttle, WebMetrics, sentence
 from ovirt_placement_web.sessions import Bearers, Session, Sessions
 from ovirt_placement_web.settings import WebSettings
@@ -211,7 +212,7 @@ def environment() -> jinja2.Environment:
         *(instant, when, mib, plural, timed, page_words, sentence, listed, none_text, safe_word, fewest_text),
         *(decision_lines, decision_headers, decision_rows, cut_text, distance, earlier_text, not_asked_lines),
         *(compiled.vm_table, compiled.host_table, compiled.ratios_text, compiled.ignored_lines, status_lines),
-        *(placement.after_text, placement.restart_text, placement.not_asked_text, written, written_weight),
+        *(placement.after_text, placement.restart_text, placement.not_asked_text, written),
         *(move_text, rest_text, summary_text, misplaced, keys_table),
     )
     found.filters.update({one.__name__: one for one in said})

@@ -15,9 +15,9 @@ from ovirt_placement.answers.keys import change, key_title
 from ovirt_placement.answers.keys.change import (
     SETTERS,
     KeysChangeDocument,
+    decided,
     key_change_lines,
     keys_change,
-    objections,
     read_records,
 )
 from ovirt_placement.answers.question import AuthoredState
@@ -38,7 +38,7 @@ from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot, yaml_files
 from ovirt_placement.model.names import LISTED_WITH_DEVICES, find_place, gone_keys
 from ovirt_placement.model.record import NODE, SETTABLE, SYSTEM
-from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
+from ovirt_placement.store.keys import KeyChange, KeyStore, SetKey
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def read_keys(args: argparse.Namespace) -> AuthoredState:
                 snapshot = detailed(connection, snapshot, ALL_DETAILS)
         keys = yaml_files.load_keys(args.keys, snapshot)
         return AuthoredState(replace(snapshot, placement_keys=keys), {})
-    return AuthoredState(snapshot, {KeyPlace.of_key(one.key): one for one in authors})
+    return AuthoredState(snapshot, {one.key.place: one for one in authors})
 
 
 def read_engine(args: argparse.Namespace, levels: Iterable[str] = SETTABLE) -> Snapshot:
@@ -110,10 +110,10 @@ def import_keys(args: argparse.Namespace) -> int:
                 f"{args.file}: {key_title(key, engine)}: with --as {args.setter} only keys of class {own}"
                 " can be set"
             )
-    places = {KeyPlace.of_key(key) for key in put}
+    places = {key.place for key in put}
 
     def decide(snapshot: Snapshot) -> KeyChange:
-        others = (key for key in snapshot.placement_keys if KeyPlace.of_key(key) not in places)
+        others = (key for key in snapshot.placement_keys if key.place not in places)
         gone = tuple(key for key in others if args.replace and own in (None, key.key_class))
         return KeyChange(put=put, remove=gone)
 
@@ -130,9 +130,8 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
 
     def judged(placement: tuple[PlacementKey, ...]) -> KeyChange:
         standing[:] = placement
-        snapshot = replace(engine, placement_keys=placement)
-        change = decide(snapshot)
-        if against := objections(snapshot, change):
+        change, against = decided(engine, placement, decide)
+        if against:
             raise UserError(against)
         return change
 
@@ -143,16 +142,14 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
         with opened(KeyStore, args, create=False) as store:
             records, _ = read_records(store)
         before = with_keys(read_engine(args), records)
-        snapshot = replace(engine, placement_keys=before.placement_keys)
-        change = decide(snapshot)
-        against = objections(snapshot, change)
+        change, against = decided(engine, before.placement_keys, decide)
         return before, changed_keys(before, change, (against,) if against else ())
 
     if (status := stops(args, intended)) is not None:
         return status
     with opened(KeyStore, args, create=not args.dry_run) as store:
         if args.dry_run:
-            change = judged(read_records(store)[0].keys)
+            change = judged(read_records(store)[0].placement_keys)
         else:
             change = store.change(judged, set_by=login_name(), title=partial(key_title, snapshot=engine))
     return _report(args, keys_change(engine, standing, change, dry_run=args.dry_run))
@@ -162,7 +159,7 @@ def prune(args: argparse.Namespace) -> int:
     """Remove what the store holds of objects that the engine has no more."""
     with opened(KeyStore, args) as store:
         # The store before the engine: what is set or recorded from now on is of objects that may be new.
-        known = {KeyPlace.of_key(one.key) for one in store.all_keys()}
+        known = {one.key.place for one in store.all_keys()}
         remembered = store.remembered_vms()
         engine = read_engine(args)
         # An engine that shows no VM at all says nothing about them.
@@ -172,7 +169,7 @@ def prune(args: argparse.Namespace) -> int:
 
         def decide(placement: Iterable[PlacementKey]) -> KeyChange:
             standing[:] = placement
-            keys = (key for key in standing if KeyPlace.of_key(key) in known)
+            keys = (key for key in standing if key.place in known)
             return KeyChange(remove=gone_keys(keys, engine, LISTED_WITH_DEVICES))
 
         if args.dry_run:

@@ -12,7 +12,7 @@ from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ovirt_placement.config import StoreSettings
 from ovirt_placement.inventory.on_demand import (
@@ -219,14 +219,9 @@ def as_recorded(snapshot: Snapshot, records: KeyRecords | None) -> Snapshot:
     """
     if records is None:
         return snapshot
-    return replace(
-        snapshot,
-        placement_keys=records.keys,
-        frozen_keys=records.frozen,
-        sticky_copies=records.copies,
-        placement_rules=records.rules,
-        draining_hosts=records.draining,
-    )
+    parts = asdict(records)
+    del parts["revision"]
+    return replace(snapshot, **parts)
 
 
 def with_keys(snapshot: Snapshot, records: KeyRecords) -> Snapshot:
@@ -236,13 +231,13 @@ def with_keys(snapshot: Snapshot, records: KeyRecords) -> Snapshot:
     """
     hosts, vms = snapshot.host_by_id, snapshot.vm_by_id
     known: Mapping[str, Collection[str]] = {CLUSTER: snapshot.cluster_by_id, SERVER: vms, NODE: hosts}
-    keys = (key for key in records.keys if key.level not in known or key.resource in known[key.level])
+    keys = records.placement_keys
     return replace(
         as_recorded(snapshot, records),
-        placement_keys=tuple(keys),
-        frozen_keys=tuple(frozen for frozen in records.frozen if frozen.vm in vms),
-        sticky_copies=tuple(copy for copy in records.copies if copy.vm in vms),
-        draining_hosts=tuple(host for host in records.draining if host in hosts),
+        placement_keys=tuple(key for key in keys if key.resource in known.get(key.level, (key.resource,))),
+        frozen_keys=tuple(frozen for frozen in records.frozen_keys if frozen.vm in vms),
+        sticky_copies=tuple(copy for copy in records.sticky_copies if copy.vm in vms),
+        draining_hosts=tuple(host for host in records.draining_hosts if host in hosts),
     )
 
 
@@ -250,11 +245,11 @@ def demands_of(records: KeyRecords | None) -> Demands:
     """What keys and rules need of the engine; tags of VMs where a placement rule names some."""
     if records is None:
         return NO_DEMANDS
-    levels = {key.level for key in records.keys}
-    if any(rule.names_vm_tags for rule in records.rules):
+    rules, levels = records.placement_rules, {key.level for key in records.placement_keys}
+    if any(rule.names_vm_tags for rule in rules):
         levels.add(VM_TAGS)
-    tags = frozenset({HOST_TAGS}) if any(rule.names_host_tags for rule in records.rules) else NO_STATISTICS
-    return Demands(referred(levels), searches_of(records.rules), tags)
+    tags = frozenset({HOST_TAGS}) if any(rule.names_host_tags for rule in rules) else NO_STATISTICS
+    return Demands(referred(levels), searches_of(rules), tags)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -98,6 +98,16 @@ def may_set(key_class: str, level: str) -> bool:
     return key_class != CUSTOMER or level in CUSTOMER_LEVELS
 
 
+class KeyPlace(NamedTuple):
+    """Where a key stands; each place holds one."""
+
+    level: str
+    #: The id of the object on that level: a cluster, a VM, a host ...
+    resource: str
+    key_class: str
+    name: str
+
+
 class PlacementKey(Struct, frozen=True):
     level: str
     resource: str
@@ -108,6 +118,19 @@ class PlacementKey(Struct, frozen=True):
     value: float | str
     weight: float | None = None
     sticky: bool = False
+
+    @property
+    def place(self) -> KeyPlace:
+        return KeyPlace(self.level, self.resource, self.key_class, self.name)
+
+
+def written(value: float | str | None) -> str:
+    """A value or weight as its author would write it, with all digits; nothing for one that is not there."""
+    return (value or "") if isinstance(value, str | None) else repr(value).removesuffix(".0")
+
+
+def figures(value: float | str, weight: float | None) -> str:
+    return written(value) + ("" if weight is None else f" (weight {written(weight)})")
 
 
 class FrozenKeys(Struct, frozen=True):

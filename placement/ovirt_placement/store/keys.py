@@ -12,13 +12,13 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from operator import eq
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from sqlalchemy import Row, Text, cast, union
 
 from ovirt_placement.model import FrozenKeys, PlacementKey, PlacementRule, StickyCopy
-from ovirt_placement.model.record import CLUSTER, SYSTEM, check_text
+from ovirt_placement.model.record import CLUSTER, SYSTEM, check_text, figures
 from ovirt_placement.store.enforcer.maintenance import draining_hosts
 from ovirt_placement.store.placement_rules import read_revision, revise, set_rules
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess, now
@@ -44,14 +44,8 @@ def changed(
 ) -> Iterator[str]:
     """In words each what was set and removed."""
     for key in put:
-        weight = "" if key.weight is None else f" (weight {_figure(key.weight)})"
-        yield f"set {title(key)} to {_figure(key.value)}{weight}"
+        yield f"set {title(key)} to {figures(key.value, key.weight)}"
     yield from (f"removed {title(key)}" for key in removed)
-
-
-def _figure(value: float | str) -> str:
-    """A number with all its digits; whole ones without a fraction."""
-    return value if isinstance(value, str) else repr(value).removesuffix(".0")
 
 
 #: Names and values.
@@ -59,20 +53,6 @@ _Pairs = tuple[tuple[str, float], ...]
 
 #: What VMs are remembered by.
 _OF_VMS = (frozen_keys, sticky_copies, memberships, lost_memberships)
-
-
-class KeyPlace(NamedTuple):
-    """Where a key stands; each place holds one."""
-
-    level: str
-    #: The id of the object on that level: a cluster, a VM, a host ...
-    resource: str
-    key_class: str
-    name: str
-
-    @classmethod
-    def of_key(cls, key: PlacementKey) -> KeyPlace:
-        return cls(key.level, key.resource, key.key_class, key.name)
 
 
 class SetKey(msgspec.Struct, frozen=True):
@@ -106,12 +86,12 @@ class KeyRecords(msgspec.Struct, frozen=True):
     """All that the store knows of placement keys, and what is read with them: rules, and draining hosts."""
 
     revision: int
-    keys: tuple[PlacementKey, ...] = ()
-    frozen: tuple[FrozenKeys, ...] = ()
-    copies: tuple[StickyCopy, ...] = ()
-    rules: tuple[PlacementRule, ...] = ()
-    #: Ids of hosts that are emptied for maintenance.
-    draining: tuple[str, ...] = ()
+    #: These are parts of a snapshot.
+    placement_keys: tuple[PlacementKey, ...] = ()
+    frozen_keys: tuple[FrozenKeys, ...] = ()
+    sticky_copies: tuple[StickyCopy, ...] = ()
+    placement_rules: tuple[PlacementRule, ...] = ()
+    draining_hosts: tuple[str, ...] = ()
 
 
 class KeyStore(StoreAccess):
@@ -246,18 +226,19 @@ def change_keys(
     rows: EngineRows, change: KeyChange, set_by: str
 ) -> tuple[list[PlacementKey], list[PlacementKey]]:
     """Make a change within a transaction that has revised the keys; which came, and which went."""
-    placement = {KeyPlace.of_key(key): key for key in stored_keys(rows)}
+    placement = {key.place: key for key in stored_keys(rows)}
     for key in change.put:
         check_text(key.name, key.value)
     fresh, gone = [], []
     for key in change.remove:
-        if placement.pop(place := KeyPlace.of_key(key), None) is not None:
+        if placement.pop(place := key.place, None) is not None:
             rows.remove(placement_keys, *map(eq, _PLACE, place))
             gone.append(key)
-    for place, key in {KeyPlace.of_key(key): key for key in change.put}.items():
+    for place, key in {key.place: key for key in change.put}.items():
         before = placement.get(place)
         if before is None or not _same(before, key):
-            rows.put(placement_keys, _columns(place), _values(key, set_by))
+            columns = {column.key: value for column, value in zip(_PLACE, place, strict=True)}
+            rows.put(placement_keys, columns, _values(key, set_by))
             fresh.append(key)
     return fresh, gone
 
@@ -279,10 +260,6 @@ def _set_key(row: Row[Any]) -> SetKey:
     set_by, set_at = fields.pop("set_by"), fields.pop("set_at")
     (fields["value"],) = fields["value"]
     return SetKey(msgspec.convert(fields, PlacementKey), set_by, set_at)
-
-
-def _columns(place: KeyPlace) -> dict[str, str]:
-    return {column.key: value for column, value in zip(_PLACE, place, strict=True)}
 
 
 def _values(key: PlacementKey, set_by: str) -> dict[str, Any]:

@@ -98,8 +98,8 @@ class World:
         with database(self.store_url) as connection:
             missing = connection.exec_driver_sql("SELECT vm FROM missing_vms").scalars().all()
         return {
-            "frozen": {record.vm: record.keys for record in records.frozen},
-            "copies": {(copy.vm, copy.value) for copy in records.copies},
+            "frozen": {record.vm: record.keys for record in records.frozen_keys},
+            "copies": {(copy.vm, copy.value) for copy in records.sticky_copies},
             "missing": set(missing),
         }
 

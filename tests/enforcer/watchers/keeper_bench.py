@@ -71,11 +71,11 @@ class Bench:
 
     @property
     def frozen(self) -> dict[str, tuple[tuple[str, float], ...]]:
-        return {record.vm: record.keys for record in self.store.records().frozen}
+        return {record.vm: record.keys for record in self.store.records().frozen_keys}
 
     @property
     def copies(self) -> tuple[StickyCopy, ...]:
-        return self.store.records().copies
+        return self.store.records().sticky_copies
 
     def _read_starts(self) -> tuple[EngineEvent, ...]:
         self.readings += 1

@@ -174,7 +174,7 @@ def test_what_cannot_be_read_is_looked_at_later(bench: Bench) -> None:
     bench.now = 61.0
     bench.keeper.observe_latest(lambda: snapshot(host("h1"), vm("h1")))
     assert bench.frozen == {"v": SET}
-    assert bench.store.records().frozen == (FrozenKeys("v", SET),)
+    assert bench.store.records().frozen_keys == (FrozenKeys("v", SET),)
 
 
 def test_what_keys_refer_to_is_waited_for_but_not_for_ever(

@@ -114,17 +114,17 @@ def test_a_run_is_remembered_until_it_ends_and_its_copies_longer(store: KeyStore
     assert store.runs() == {"v1": 10.5, "v2": None}
     store.end_runs(["v1", "never"])
     records = store.records()
-    assert records.frozen == (FrozenKeys("v2", ()),)
-    assert records.copies == (copy("RACK", 2.0), copy("SAN"))
+    assert records.frozen_keys == (FrozenKeys("v2", ()),)
+    assert records.sticky_copies == (copy("RACK", 2.0), copy("SAN"))
 
 
 def test_a_run_takes_the_place_of_an_earlier_one(store: KeyStore) -> None:
     store.begin_runs([Run("v1", 1.0, (("Group1", 1.0),), (copy("SAN"),))])
     store.begin_runs([Run("v1", 2.0, (("Group2", 1.0),))])
-    assert store.records().frozen == (FrozenKeys("v1", (("Group2", 1.0),)),)
-    assert store.records().copies == (copy("SAN"),)  # not spoken of
+    assert store.records().frozen_keys == (FrozenKeys("v1", (("Group2", 1.0),)),)
+    assert store.records().sticky_copies == (copy("SAN"),)  # not spoken of
     store.begin_runs([Run("v1", 3.0, (), (copy("SAN", 2.0),))])
-    assert store.records().copies == (copy("SAN", 2.0),)
+    assert store.records().sticky_copies == (copy("SAN", 2.0),)
 
 
 def test_every_writing_has_a_revision_of_its_own(store: KeyStore) -> None:
@@ -195,15 +195,15 @@ def test_a_vm_that_is_forgotten_leaves_nothing_but_what_people_set(store: KeySto
     store.forget_vms(["v1"])
     assert store.remembered_vms() == {"v2"}
     assert store.records().revision != revision
-    assert store.records().keys == (set_on_it,)
-    assert store.records().copies == (copy("SAN", vm="v2"),)
+    assert store.records().placement_keys == (set_on_it,)
+    assert store.records().sticky_copies == (copy("SAN", vm="v2"),)
 
 
 def test_frozen_sets_that_stayed_are_not_read_twice(store: KeyStore) -> None:
     store.begin_runs([Run(vm, None, (("A", 0.1), (vm, 1.0))) for vm in ("v1", "v2")])
-    before = {frozen.vm: frozen.keys for frozen in store.records().frozen}
+    before = {frozen.vm: frozen.keys for frozen in store.records().frozen_keys}
     store.begin_runs([Run("v2", None, (("A", 0.2),)), Run("v3", None, ())])
-    after = {frozen.vm: frozen.keys for frozen in store.records().frozen}
+    after = {frozen.vm: frozen.keys for frozen in store.records().frozen_keys}
     assert after == {"v1": (("A", 0.1), ("v1", 1.0)), "v2": (("A", 0.2),), "v3": ()}
     assert after["v1"] is before["v1"]
 
@@ -264,7 +264,7 @@ def test_readers_of_keys_are_shown_the_rules_and_that_there_are_others(
     before = store.records()
     put(rule_store, FULL)
     after = store.records()
-    assert (before.rules, after.rules) == ((), (FULL,))
+    assert (before.placement_rules, after.placement_rules) == ((), (FULL,))
     assert store.revision() == after.revision != before.revision
     rule_store.change(lambda standing: RuleChange(remove=("racks", "unknown")), changed_by="bob")
-    assert store.records().rules == ()
+    assert store.records().placement_rules == ()

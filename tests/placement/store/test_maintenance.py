@@ -79,10 +79,10 @@ def test_readers_of_keys_learn_of_draining_hosts(opening: Opening, store: Mainte
     before = keys.records()
     store.enter("r1", "h2", HostPhase.DRAINING, draining=True, vms=["a"])
     marked = keys.records()
-    assert (before.draining, marked.draining) == ((), ("h2",))
+    assert (before.draining_hosts, marked.draining_hosts) == ((), ("h2",))
     assert marked.revision != before.revision
     store.end("r1", RunState.FAILED, "no")
-    assert keys.records().draining == ()
+    assert keys.records().draining_hosts == ()
 
 
 def test_a_run_obeys_only_in_the_states_meant_and_it_is_recorded_who_said_so(

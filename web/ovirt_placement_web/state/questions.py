@@ -44,7 +44,7 @@ from ovirt_placement.forecast import Change
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning.outages import foresee_outage
-from ovirt_placement.store.keys import KeyPlace, KeyStore
+from ovirt_placement.store.keys import KeyStore
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.state.map import MapChangesDocument, MapDocument, cluster_map, map_changes, whole
 from ovirt_placement_web.state.sources import Past, View
@@ -143,7 +143,7 @@ class Questions:
                 return self._health()
             case Reads.KEYS:
                 every = self.past.read(KeyStore, KeyStore.all_keys)
-                return AuthoredState(self.view.snapshot, {KeyPlace.of_key(one.key): one for one in every})
+                return AuthoredState(self.view.snapshot, {one.key.place: one for one in every})
             case Reads.RULES:
                 return AuthoredState(self.view.snapshot, {})
             case Reads.CONFIGURED:

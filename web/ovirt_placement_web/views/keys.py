@@ -3,20 +3,19 @@
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from operator import attrgetter
 from typing import NamedTuple
-
-from msgspec.structs import replace
 
 from ovirt_placement.answers.document import listed
 from ovirt_placement.answers.keys import change as changes
-from ovirt_placement.answers.keys import key_title, written, written_weight
+from ovirt_placement.answers.keys import key_title
 from ovirt_placement.answers.keys.compiled import key_levels
 from ovirt_placement.answers.plans.what_if import changed_keys
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.names import clusters_of, find_place, find_resource, resource_word
-from ovirt_placement.model.record import NODE, SERVER, SETTABLE, check_text
-from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyStore, SetKey
+from ovirt_placement.model.record import NODE, SERVER, SETTABLE, KeyPlace, check_text, figures, written
+from ovirt_placement.store.keys import KeyChange, KeyStore, SetKey
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
@@ -63,8 +62,8 @@ def key_form(asked: Asked) -> Shown:
         form["on"] = _legible(place.level, place.resource, snapshot)
         there = (place.level, place.resource, changes.SETTERS[form["as"]], form["name"])
         for key in standing:
-            if KeyPlace.of_key(key) == there:
-                form |= {"value": written(key.value), "weight": written_weight(key.weight)}
+            if key.place == there:
+                form |= {"value": written(key.value), "weight": written(key.weight)}
     return _shown(form)
 
 
@@ -78,7 +77,7 @@ def hosts_form(asked: Asked) -> Shown:
         for host in snapshot.hosts_of_cluster.get(cluster.id, ())
     ]
     sticky = next((key.weight for key in there.values() if key.sticky), None)
-    form = {"name": name, "values": "\n".join(lines), "sticky": written_weight(sticky)}
+    form = {"name": name, "values": "\n".join(lines), "sticky": written(sticky)}
     return _shown(form, cluster)
 
 
@@ -107,17 +106,17 @@ class _Wanted(NamedTuple):
             records, _ = changes.read_records(store)
         before = with_keys(changes.read_with(site.config, self.asked.snapshot, self.level), records)
         try:
-            change = self.decide(replace(before, placement_keys=records.keys))
+            change, against = changes.decided(before, records.placement_keys, self.decide)
         except UserError as error:
             raise Refusal(400, sentence(error)) from None
-        document = changes.keys_change(before, records.keys, change, dry_run=False)
+        document = changes.keys_change(before, records.placement_keys, change, dry_run=False)
         lines = tuple(changes.key_change_lines(document))
-        if against := changes.objections(before, change):
+        if against:
             return Preview(None, (against,), changes=lines)
         foreseen = site.made.foreseen(before, changed_keys(before, change))
-        there = (f"{one.sentence}: {_figures(one.value, one.weight)}" for one in document.before)
+        there = (f"{one.sentence}: {figures(one.value, one.weight)}" for one in document.before)
         lines += tuple(f"stands there now: {one}" for one in there)
-        return Preview(foreseen, changes=lines, was=_state_of(change, records.keys))
+        return Preview(foreseen, changes=lines, was=_state_of(change, records.placement_keys))
 
     def carry_out(self, who: str) -> None:
         engine = changes.read_named(self.asked.config, ENGINE_SECONDS, self.level, *self.words)
@@ -130,18 +129,17 @@ class _Wanted(NamedTuple):
 
     def _decide_still(self, engine: Snapshot, standing: tuple[PlacementKey, ...]) -> KeyChange:
         """On the keys as they stand, while no other user can change them."""
-        state = replace(engine, placement_keys=standing)
         try:
-            change = self.decide(state)
+            change, against = changes.decided(engine, standing, self.decide)
         except UserError as error:
             raise Stale(f"{error}.") from None
         permitted = {one.id for one in self.clusters}
         for level, resource, _, _ in _touched(change):
-            if not permitted.issuperset(one.id for one in _clusters_named(level, resource, state)):
+            if not permitted.issuperset(one.id for one in _clusters_named(level, resource, engine)):
                 raise Stale("it concerns other clusters now than when it was looked at.")
         if self.asked.form.get("was", "") != _state_of(change, standing):
             raise _Changed(change)
-        if against := changes.objections(state, change):
+        if against:
             raise Stale(f"{against}.")
         return change
 
@@ -201,9 +199,9 @@ def define(asked: Asked) -> Act:
 
 def _what_stands(change: KeyChange, standing: Iterable[SetKey], engine: Snapshot) -> str:
     places = _touched(change)
-    there = [one for one in standing if KeyPlace.of_key(one.key) in places]
+    there = [one for one in standing if one.key.place in places]
     said = [
-        f"{key_title(one.key, engine)} is {_figures(one.key.value, one.key.weight)}, set by {one.set_by} at"
+        f"{key_title(one.key, engine)} is {figures(one.key.value, one.key.weight)}, set by {one.set_by} at"
         f" {instant(one.set_at)}"
         for one in there[:_MOST_NAMED]
     ]
@@ -214,16 +212,12 @@ def _what_stands(change: KeyChange, standing: Iterable[SetKey], engine: Snapshot
 def _state_of(change: KeyChange, standing: Iterable[PlacementKey]) -> str:
     """Another text once anything stands otherwise where a change is to be made."""
     places = _touched(change)
-    there = sorted((key for key in standing if KeyPlace.of_key(key) in places), key=KeyPlace.of_key)
+    there = sorted((key for key in standing if key.place in places), key=attrgetter("place"))
     return digest((sorted(places), there))
 
 
 def _touched(change: KeyChange) -> frozenset[KeyPlace]:
-    return frozenset(KeyPlace.of_key(key) for key in (*change.put, *change.remove))
-
-
-def _figures(value: float | str, weight: float | None) -> str:
-    return written(value) + ("" if weight is None else f" (weight {written_weight(weight)})")
+    return frozenset(key.place for key in (*change.put, *change.remove))
 
 
 def _shown(form: Mapping[str, str], cluster: Cluster | None = None, *, gone: bool = False) -> Shown:

@@ -119,7 +119,7 @@ def with_stored_keys(snapshot: Snapshot, config: Config) -> Snapshot:
         records = stored(KeyStore, config, read, nothing, patience_seconds=_PATIENCE_SECONDS)
     except UserError:
         return snapshot
-    return replace(snapshot, placement_keys=records.keys, placement_rules=records.rules)
+    return replace(snapshot, placement_keys=records.placement_keys, placement_rules=records.placement_rules)
 
 
 # -- Examines names that match nothing in the engine; those of placement rules are mistakes of these.

@@ -69,16 +69,6 @@ def key_title(key: PlacementKey, snapshot: Snapshot) -> str:
     return f"{key_place(key, snapshot)}: {key.key_class} key {key.name or '(no name)'}"
 
 
-def written(value: float | str) -> str:
-    """A key's value as its author would write it, with all digits."""
-    return value if isinstance(value, str) else repr(value).removesuffix(".0")
-
-
-def written_weight(weight: float | None) -> str:
-    """A key's weight likewise; nothing for one without."""
-    return "" if weight is None else written(weight)
-
-
 def figure(number: Fraction | float) -> str:
     """A number as people write it: whole ones in full, others with six digits at most."""
     whole = -_MANY < number < _MANY and number == int(number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Annotated
@@ -17,8 +17,6 @@ from ovirt_placement.answers.keys import (
     key_words,
     where_mistaken,
     without_effect,
-    written,
-    written_weight,
 )
 from ovirt_placement.answers.question import (
     AuthoredState,
@@ -36,10 +34,19 @@ from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
 from ovirt_placement.model.names import Place, clusters_of, find_place, find_resource, with_names
-from ovirt_placement.model.record import BILLING_ENTITY, CLUSTER, CUSTOMER, NODE, SETTABLE, SYSTEM, level_of
+from ovirt_placement.model.record import (
+    BILLING_ENTITY,
+    CLUSTER,
+    CUSTOMER,
+    NODE,
+    SETTABLE,
+    SYSTEM,
+    level_of,
+    written,
+)
 from ovirt_placement.rules.placement_keys.hierarchy import MissingNodeKeys, refusals
 from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code, number
-from ovirt_placement.store.keys import KeyChange, KeyPlace, KeyRecords, KeyStore
+from ovirt_placement.store.keys import KeyChange, KeyRecords, KeyStore
 from ovirt_placement.store.keys import SetKey as StoredKey
 from ovirt_placement.store.sql.database import StoreUnmade
 from ovirt_service.decoding import nearest
@@ -131,7 +138,7 @@ def keys_list(
     known = [one.key for one in authors.values()] or snapshot.placement_keys
     wanted = None if on is None else find_place(on, known, snapshot)
     keys = [
-        _set_key(key, authors.get(KeyPlace.of_key(key)), snapshot)
+        _set_key(key, authors.get(key.place), snapshot)
         for key in known
         if name in (None, key.name)
         and (wanted is None or (key.level == wanted.level and wanted.resource in (None, key.resource)))
@@ -152,7 +159,7 @@ _COLUMNS: Columns = {
     "class": lambda one: one.key_class,
     "name": lambda one: one.name,
     "value": lambda one: written(one.value),
-    "weight": lambda one: written_weight(one.weight),
+    "weight": lambda one: written(one.weight),
     "kind": lambda one: one.kind,
 }
 _AUTHORS: Columns = {"set by": lambda one: one.set_by, "set at": lambda one: one.set_at}
@@ -238,7 +245,16 @@ def hosts_of(snapshot: Snapshot, cluster: str) -> frozenset[Place]:
     return frozenset(Place(NODE, host.id) for host in snapshot.hosts_of_cluster.get(found.id, ()))
 
 
-def objections(snapshot: Snapshot, change: KeyChange) -> str:
+def decided(
+    engine: Snapshot, standing: tuple[PlacementKey, ...], decide: Callable[[Snapshot], KeyChange]
+) -> tuple[KeyChange, str]:
+    """What is decided on the engine's objects and the keys that stand, and why it is not done."""
+    state = replace(engine, placement_keys=standing)
+    change = decide(state)
+    return change, _objections(state, change)
+
+
+def _objections(snapshot: Snapshot, change: KeyChange) -> str:
     """Why a change is not made, in one line; nothing, if it can be."""
     found = refusals(snapshot, change.put, change.remove)
     reasons = [
@@ -325,9 +341,9 @@ def keys_change(
     dry_run: bool,
 ) -> KeysChangeDocument:
     """What was set and removed, and the VMs whose frozen sets and sticky copies were `forgotten`."""
-    there = {KeyPlace.of_key(key): key_record(key, snapshot) for key in standing}
-    gone = {KeyPlace.of_key(key) for key in change.remove}
-    put = {KeyPlace.of_key(key): key_record(key, snapshot) for key in change.put}
+    there = {key.place: key_record(key, snapshot) for key in standing}
+    gone = {key.place for key in change.remove}
+    put = {key.place: key_record(key, snapshot) for key in change.put}
     fresh = {place: record for place, record in put.items() if there.get(place) != record}
     touched = [place for place in there if place in fresh or (place in gone and place not in put)]
     forgotten = tuple(forgotten)
@@ -346,7 +362,7 @@ def keys_change(
 
 def key_change_lines(answer: KeysChangeDocument) -> Iterator[str]:
     for key in answer.set:
-        weight = written_weight(key.weight)
+        weight = written(key.weight)
         sticky = ", sticky" if key.sticky else ""
         yield f"set {key.sentence}: {written(key.value)}{f' ({weight})' if weight else ''}{sticky}"
     yield from (f"unset {key.sentence}" for key in answer.unset)

@@ -14,8 +14,6 @@ from ovirt_placement.answers.keys import (
     key_title,
     where_mistaken,
     without_effect,
-    written,
-    written_weight,
 )
 from ovirt_placement.answers.question import (
     HOSTS,
@@ -41,7 +39,7 @@ from ovirt_placement.model.names import (
     unmatched,
     with_names,
 )
-from ovirt_placement.model.record import CLUSTER, NODE, SERVER, SYSTEM, Record, strength
+from ovirt_placement.model.record import CLUSTER, NODE, SERVER, SYSTEM, Record, strength, written
 from ovirt_placement.rules.placement_keys.capacity import Source
 from ovirt_placement.rules.placement_keys.hierarchy import (
     Mistake,
@@ -96,7 +94,7 @@ def vm_table(answer: KeysOfVmDocument) -> Table:
 
 
 def _vm_row(keys: str, key: Compiled) -> tuple[str, ...]:
-    hidden = (f"{one.place}: {written(one.value)} ({written_weight(one.weight)})" for one in key.hidden)
+    hidden = (f"{one.place}: {written(one.value)} ({written(one.weight)})" for one in key.hidden)
     return keys, key.name, figure(key.value), figure(key.weight), key.source.place, "\n".join(hidden)
 
 

@@ -16,7 +16,7 @@ from ovirt_placement.engine.policies import PolicyContent
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.record import CLUSTER, Record
 from ovirt_placement.rules.placement_keys.keys import CPU, LOAD, RAM, SPECIAL_NAMES
-from ovirt_placement.store.keys import DefaultKey, DefaultKeyChange, DefaultKeys, KeyPlace
+from ovirt_placement.store.keys import DefaultKey, DefaultKeyChange, DefaultKeys
 
 # -- Which special keys setup gives the clusters whose policy places by keys, and which of them it takes back.
 DEFAULT_WEIGHTS: Mapping[str, float] = MappingProxyType({RAM: 40.0, CPU: 30.0, LOAD: 30.0})
@@ -54,8 +54,8 @@ def keys_to_give(policy: str, clusters: Iterable[str], there: DefaultKeys) -> De
 
 def keys_to_remove(policy: str, there: DefaultKeys) -> DefaultKeyChange:
     """What goes of the keys that clusters were given for the policy; what a user changed stays."""
-    standing = {KeyPlace.of_key(key): key for key in there.keys}
-    as_given = {one for one in there.given if standing.get(KeyPlace.of_key(one.key)) == one.key}
+    standing = {key.place: key for key in there.keys}
+    as_given = {one for one in there.given if standing.get(one.key.place) == one.key}
     own = [one for one in there.given if one.policy == policy]
     return DefaultKeyChange(
         take=tuple(one for one in own if one in as_given),
@@ -80,9 +80,9 @@ def changes(change: DefaultKeyChange, clusters: Iterable[PolicyUser]) -> Iterato
 def notes(change: DefaultKeyChange, there: DefaultKeys, clusters: Iterable[PolicyUser]) -> Iterator[str]:
     """Name the keys that stay although setup gave them: they were changed since."""
     names = {cluster.id: cluster.name for cluster in clusters}
-    standing = {KeyPlace.of_key(key) for key in there.keys}
+    standing = {key.place for key in there.keys}
     for one in change.leave:
-        if KeyPlace.of_key(one.key) in standing:
+        if one.key.place in standing:
             name = names.get(one.cluster, one.cluster)
             yield f"the placement key {one.name} of cluster {name} stays: it was changed since setup set it"
 
