@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Set
 from dataclasses import dataclass, field
-from functools import partial
 from http import HTTPStatus
 from typing import Final
 
@@ -252,34 +251,27 @@ class Sampler:
     #: That of the lease in which is written.
     epoch: Callable[[], int]
     #: What was written last of what, in which epoch, and when by the clock.
-    _written: dict[tuple[str, str], tuple[_Badness, int, float]] = field(default_factory=dict, init=False)
+    _written: dict[tuple[str, ...], tuple[_Badness, int, float]] = field(default_factory=dict, init=False)
 
     def record_violations(self, cluster: str, name: str, violations: Iterable[Violation]) -> None:
         """Take the rules that a cluster violates. Raises what stores raise."""
         hardness = [violation.hard for violation in violations]
         hard, soft = hardness.count(True), hardness.count(False)
-        record = partial(self.store.record_violations, cluster, name, hard=hard, soft=soft)
-        self._write("rules", cluster, (hard, soft), record)
+        self._write(cluster, name, (hard, soft), hard=hard, soft=soft)
 
     def judged(self, verdicts: Iterable[ReservationVerdict]) -> None:
         """Take verdicts on HA reservations, those that say something. Raises what stores raise."""
         for one in verdicts:
             if one.state in (ReservationState.SAFE, ReservationState.UNSAFE):
-                record = partial(
-                    self.store.record_reservation,
-                    one.cluster,
-                    one.name,
-                    failures=one.failures,
-                    survived=one.failures_survived,
-                    not_restarted=one.vms_without_home,
-                )
-                badness = one.failures - one.failures_survived, one.vms_without_home
-                self._write("ha", one.cluster, badness, record)
+                failures, survived, lost = one.failures, one.failures_survived, one.vms_without_home
+                seen = {"ha_failures": failures, "ha_survived": survived, "ha_not_restarted": lost}
+                self._write(one.cluster, one.name, (failures - survived, lost), **seen)
 
-    def _write(self, what: str, cluster: str, badness: _Badness, record: Callable[[], None]) -> None:
+    def _write(self, cluster: str, name: str, badness: _Badness, **seen: int) -> None:
         """Record it if it is worse than what was written last, or that is old or of another epoch."""
-        before, epoch, at = self._written.get((what, cluster), ((), 0, -math.inf))
+        what = cluster, *seen
+        before, epoch, at = self._written.get(what, ((), 0, -math.inf))
         old = epoch != self.epoch() or self.clock() - at >= _AGAIN_SECONDS
         if old or any(now > then for now, then in zip(badness, before, strict=True)):
-            record()
-            self._written[what, cluster] = badness, self.epoch(), self.clock()
+            self.store.record(cluster, name, **seen)
+            self._written[what] = badness, self.epoch(), self.clock()

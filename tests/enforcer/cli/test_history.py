@@ -74,12 +74,12 @@ class Bench:
         self.history.record_outcome([intent.correlation_id], outcome)
 
     def sampled(self, hours_ago: int, hard: int, soft: int = 0, cluster: str = CLUSTER) -> None:
-        self.samples.record_violations(cluster, f"name of {cluster}", hard=hard, soft=soft)
+        self.samples.record(cluster, f"name of {cluster}", hard=hard, soft=soft)
         self._age_sample(hours_ago, cluster)
 
     def judged(self, hours_ago: int, lost: int) -> None:
-        self.samples.record_reservation(
-            CLUSTER, f"name of {CLUSTER}", failures=1, survived=0, not_restarted=lost
+        self.samples.record(
+            CLUSTER, f"name of {CLUSTER}", ha_failures=1, ha_survived=0, ha_not_restarted=lost
         )
         self._age_sample(hours_ago, CLUSTER)
 

@@ -63,8 +63,8 @@ def end(
 def test_of_an_hour_the_worst_stands_whatever_the_order(url: str, samples: SampleStore) -> None:
     for order in permutations([(0, 2, 1, 0), (3, 0, 0, 5), (1, 1, 1, 2)]):
         for hard, soft, survived, lost in order:
-            samples.record_violations("c", "blue", hard=hard, soft=soft)
-            samples.record_reservation("c", "blue", failures=1, survived=survived, not_restarted=lost)
+            samples.record("c", "blue", hard=hard, soft=soft)
+            samples.record("c", "blue", ha_failures=1, ha_survived=survived, ha_not_restarted=lost)
         found = samples.samples(since_seconds=2 * HOUR).samples
         assert {(one.cluster, one.cluster_name) for one in found} == {("c", "blue")}
         worst = [
@@ -77,7 +77,7 @@ def test_of_an_hour_the_worst_stands_whatever_the_order(url: str, samples: Sampl
 
 
 def test_what_nobody_looked_at_is_not_known(samples: SampleStore) -> None:
-    samples.record_reservation("c", "blue", failures=2, survived=2, not_restarted=0)
+    samples.record("c", "blue", ha_failures=2, ha_survived=2, ha_not_restarted=0)
     (one,) = samples.samples(since_seconds=HOUR).samples
     assert (one.hard, one.soft, one.ha_survived, one.ha_not_restarted) == (None, None, 2, 0)
 
@@ -100,7 +100,7 @@ def test_counts_are_the_same_before_and_after_what_they_count_is_forgotten(
     prepared(store, vm="open", correlation_id="open")
     for plan in ("p1", "p2", "p2"):
         history.record_plan(plan, "c", {"steps": []})
-    samples.record_violations("c", "blue", hard=1, soft=0)
+    samples.record("c", "blue", hard=1, soft=0)
     back(url, 40 * 24)
     end(store, "late")
     before = samples.samples(since_seconds=YEAR).samples
@@ -112,7 +112,7 @@ def test_counts_are_the_same_before_and_after_what_they_count_is_forgotten(
 
 
 def test_samples_themselves_end(url: str, store: Store, samples: SampleStore) -> None:
-    samples.record_violations("c", "blue", hard=1, soft=0)
+    samples.record("c", "blue", hard=1, soft=0)
     back(url, int(KEPT_SECONDS / HOUR) - 2)
     store.forget(older_than_seconds=HOUR)
     assert len(samples.samples(since_seconds=KEPT_SECONDS).samples) == 1
@@ -124,7 +124,7 @@ def test_samples_themselves_end(url: str, store: Store, samples: SampleStore) ->
 def test_who_leads_no_more_writes_nothing(opening: Opening) -> None:
     former = opening(SampleStore, epoch=lambda: 3)
     with pytest.raises(LeaseLost):
-        former.record_violations("c", "blue", hard=1, soft=0)
+        former.record("c", "blue", hard=1, soft=0)
     assert former.samples(since_seconds=HOUR).samples == ()
 
 

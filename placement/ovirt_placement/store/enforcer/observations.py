@@ -30,6 +30,8 @@ HOUR_SECONDS: Final = 3600
 #: The cluster and the hour of a sample.
 _Key = tuple[str, int]
 _COUNTS = ("plans", "done", "failed")
+#: What is the worse the higher it is, or the lower; of all else the last one of an hour stands.
+_WORST: Final = {"hard": 1, "soft": 1, "ha_survived": -1, "ha_not_restarted": 1}
 #: `Cause.NEVER_ASKED`, as the database has it.
 _NEVER_ASKED: Final = "never_asked"
 
@@ -68,28 +70,16 @@ class Samples(NamedTuple):
 class SampleStore(StoreAccess):
     """The samples of one engine's clusters, in a database. Only a leader may write: raises `LeaseLost`."""
 
-    def record_violations(self, cluster: str, cluster_name: str, *, hard: int, soft: int) -> None:
-        """Write down how many rules are violated; of an hour the most count."""
-        values = {"cluster_name": cluster_name, "hard": hard, "soft": soft}
-        self._record(
-            cluster, values, {"hard": _most(samples.c.hard, hard), "soft": _most(samples.c.soft, soft)}
-        )
-
-    def record_reservation(
-        self, cluster: str, cluster_name: str, *, failures: int, survived: int, not_restarted: int
-    ) -> None:
-        """Write down a verdict on the HA reservation; of an hour the worst counts."""
-        values = {
-            "cluster_name": cluster_name,
-            "ha_failures": failures,
-            "ha_survived": survived,
-            "ha_not_restarted": not_restarted,
-        }
+    def record(self, cluster: str, cluster_name: str, **seen: int) -> None:
+        """Write down what is seen, by the names of a sample's fields; of an hour the worst of each stands."""
         worst = {
-            "ha_survived": -_most(-samples.c.ha_survived, -survived),
-            "ha_not_restarted": _most(samples.c.ha_not_restarted, not_restarted),
+            name: sign * _most(sign * samples.c[name], sign * seen[name])
+            for name, sign in _WORST.items()
+            if name in seen
         }
-        self._record(cluster, values, worst)
+        with self._leading() as rows:
+            key = {"cluster": cluster, "hour": int(rows.now() // HOUR_SECONDS), **dict.fromkeys(_COUNTS, 0)}
+            rows.put(samples, key, {"cluster_name": cluster_name, **seen}, **worst)
 
     def samples(self, *, since_seconds: float) -> Samples:
         """Read what is known of the last `seconds`."""
@@ -107,11 +97,6 @@ class SampleStore(StoreAccess):
             sample |= {name: sample.get(name, 0) + counted[name] for name in _COUNTS}
         listed = (Sample(**sample) for sample in found.values())
         return Samples(until, tuple(sorted(listed, key=lambda one: (one.hour, one.cluster))))
-
-    def _record(self, cluster: str, values: Mapping[str, Any], worst: Mapping[str, Any]) -> None:
-        with self._leading() as rows:
-            key = {"cluster": cluster, "hour": int(rows.now() // HOUR_SECONDS), **dict.fromkeys(_COUNTS, 0)}
-            rows.put(samples, key, values, **worst)
 
 
 def keep_counts(rows: EngineRows, long_ago: float) -> None:
