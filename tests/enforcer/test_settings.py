@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
+from ovirt_enforcer.settings import (
+    EnforcerSettings,
+    HaWatchSettings,
+    MaintenanceSettings,
+    Mode,
+    Window,
+    recorded_settings,
+)
 from ovirt_placement import config
 from ovirt_service.errors import UserError
 
@@ -159,3 +166,15 @@ def begins_within(now: datetime, minutes: int, zone: str, hour: int, minute: int
         if timedelta() <= now - at.astimezone(UTC) < length:
             return True
     return False
+
+
+def test_settings_are_flat_and_what_may_hold_a_password_is_not_among_them() -> None:
+    settings = EnforcerSettings(
+        clusters={"blue": Mode.OBSERVE},
+        ha=HaWatchSettings(repair=True),
+        maintenance=MaintenanceSettings(command="tool --password secret"),
+    )
+    found = recorded_settings(settings)
+    assert {"mode", "clusters.blue", "ha.repair", "ha.hold_seconds", "windows"} <= set(found)
+    assert "secret" not in str(found)
+    assert not any(name.startswith(("notifications", "maintenance")) for name in found)

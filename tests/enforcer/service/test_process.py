@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import sqlite3
 import subprocess
@@ -28,7 +29,9 @@ from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server, serve
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
+from tests.enforcer.conftest import Ask
 from tests.pages import faults, page_named_in, samples
+from tests.placement.cli.documents import parsed
 from tests.placement.inventory.running import Service
 from tests.placement.store.conftest import Opening
 from tests.processes import Forked
@@ -257,3 +260,91 @@ def busy(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return bool(process.nice() > os.nice(0) and process.cpu_times().user > 1.0)
     return False
+
+
+QUICK = "interval_seconds = 0.2\npoll_seconds = 0.2\nlease_seconds = 0.6\nbreaker_failures = 1\n"
+
+
+class Status:
+    """What `ovirt-enforcer status` says of an enforcer in a mode."""
+
+    def __init__(self, ask: Ask, server: Server, folder: Path) -> None:
+        self._ask, self._url, self._folder = ask, server.api_url, folder
+
+    def configure(self, mode: str) -> Path:
+        return write_configuration(self._folder, self._url, more=f'[enforcer]\nmode = "{mode}"\n{QUICK}')
+
+    def text(self) -> str:
+        return self._ask("status --timeout 5").out
+
+    def data(self) -> Any:
+        return parsed(self._ask("status --timeout 5 --json").out)
+
+    def enforcer(self) -> Any:
+        return self.data()["enforcer"]
+
+    def modes(self) -> tuple[str, str | None]:
+        found = self.enforcer()
+        return found["mode"], found["configured_mode"]
+
+
+@pytest.fixture
+def status(ask: Ask, server: Server, tmp_path: Path) -> Status:
+    return Status(ask, server, tmp_path)
+
+
+def test_the_last_cycle_is_reported_with_what_it_failed_of(status: Status, server: Server) -> None:
+    file = status.configure("observe")
+    assert status.enforcer()["last_cycle"] is None
+    with running(file) as process:
+        eventually(lambda: (status.enforcer()["last_cycle"] or {}).get("error", "") is None)
+        assert "s ago, successful." in status.text()
+        server.close()
+        eventually(lambda: (status.enforcer()["last_cycle"] or {})["error"] is not None)
+        assert re.search("Last cycle: .*s ago, failed: ", status.text())
+        assert "the enforcer's last cycle failed" in status.data()["reasons"]
+        process.end()
+    # What it ended with is still known, and that nobody leads.
+    found = status.enforcer()
+    assert (found["leader"], found["last_cycle"]["error"] is None) == (None, False)
+
+
+def test_an_open_breaker_and_what_the_engine_refused_are_reported(
+    status: Status, server: Server, ask: Ask
+) -> None:
+    server.disturbances.add(Disturbance(method="POST", path="/migrate", drop="request", times=None))
+    with running(status.configure("enforce")) as process:
+        eventually(lambda: bool(status.enforcer()["breakers"]))
+        (breaker,) = status.enforcer()["breakers"]
+        assert breaker["cluster"]["name"] == "cluster1"
+        assert breaker["reason"].startswith("1 migration failed here of late")
+        assert "Breaker open in cluster cluster1: " in status.text()
+        assert "cluster cluster1: the breaker is open: migrations failed there" in status.data()["reasons"]
+        server.disturbances.clear()
+        assert ask("resume").status == 0
+        eventually(lambda: not status.enforcer()["breakers"])
+        process.end()
+
+
+DIFFERS = "The configuration here says mode enforce: it takes effect when ovirt-enforcer is restarted.\n"
+CHANGED = "leads with changed settings: mode enforce, before observe"
+
+
+def test_a_mode_in_the_file_counts_and_is_recorded_once_it_leads_with_it(status: Status, ask: Ask) -> None:
+    file = status.configure("observe")
+    with running(file) as process:
+        eventually(lambda: status.enforcer()["last_cycle"] is not None)
+        status.configure("enforce")
+        assert status.modes() == ("observe", "enforce")
+        text = status.text()
+        assert "Enforcer: mode observe, led by " in text
+        assert DIFFERS in text
+        assert "changed settings" not in ask("history --who").out
+        process.end()
+    assert status.modes() == ("enforce", "enforce")  # nobody leads: what it will be
+    with running(file) as process:
+        eventually(lambda: CHANGED in ask("history --who").out)
+        assert status.modes() == ("enforce", "enforce")
+        assert "here says mode" not in status.text()
+        eventually(lambda: CHANGED in process.log)
+        process.end()

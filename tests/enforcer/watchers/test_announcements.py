@@ -1,7 +1,7 @@
 """What is said of an HA reservation: once each, again after a day, no flood, and nothing unknown clears."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,18 +11,22 @@ from hypothesis import strategies as st
 
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Delivery, Notifications
+from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_enforcer.watchers.ha_watch import Announcements, ReservationState, ReservationVerdict, due
+from ovirt_placement.model import SchedulingPolicy
 from ovirt_placement.store.enforcer.leader import Announcement, HaAnnouncementStore, LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
+from tests.builders import cluster, snapshot
+from tests.clock import Clock
 from tests.configuration import write_configuration
 from tests.enforcer.launching import At, EnforcerProcess
 from tests.enforcer.watchers.test_ha_watch import STATE
 from tests.enforcer.watchers.test_ha_watch import reported as events_of
 from tests.examples import some
-from tests.kit.notices import KeepingChannel
+from tests.kit.notices import KeepingChannel, KeptNotices
 from tests.placement.store.conftest import Opening
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START
@@ -261,3 +265,41 @@ def test_what_the_next_one_has_written_is_not_sent_by_the_one_before(url: str, o
     assert [notice.kind for notice in second.ears.heard] == [NoticeKind.HA_ALERT]
     for one in (first, second):
         one.store.close()
+
+
+@pytest.fixture
+def kept() -> KeptNotices:
+    return KeptNotices()
+
+
+#: The clock, and the disabled units of cluster blue; None where it is gone.
+Looks = Sequence[tuple[float, str | None]]
+
+
+def watch_units(kept: KeptNotices, looks: Looks) -> None:
+    clock = Clock()
+    watch = UnitWatch(kept, clock)
+    for clock.now, disabled in looks:
+        policy = SchedulingPolicy(disabled=tuple(disabled or ""))
+        blue = [] if disabled is None else [cluster("c1", name="blue", scheduling_policy=policy)]
+        watch.observe(snapshot(*blue, cluster("c2", name="red")))
+
+
+@pytest.mark.parametrize(
+    "looks",
+    [[(0, "A"), (120, "A"), (130, ""), (200, "A"), (340, "A")], [(0, "A"), (100, None), (200, "A")]],
+    ids=["a start", "a cluster that was gone"],
+)
+def test_disabled_units_that_are_no_news(kept: KeptNotices, looks: Looks) -> None:
+    watch_units(kept, looks)
+    assert kept.notices == []
+
+
+def test_disabled_units_are_reported_once_a_day_and_their_end_once(kept: KeptNotices) -> None:
+    day = 24 * 3600
+    watch_units(kept, [*((now, "AB") for now in (0, 149, 151, 1000, 80_000))])
+    (notice,) = kept.notices
+    assert (notice.kind, notice.facts) == (NoticeKind.UNITS_DISABLED, {"cluster": "blue", "units": "A, B"})
+    kept.notices.clear()
+    watch_units(kept, [(0, "AB"), (151, "AB"), (151 + day, "AB"), (151 + day, ""), (151 + day, "")])
+    assert kept.kinds == [NoticeKind.UNITS_DISABLED] * 2 + [NoticeKind.UNITS_ENABLED]

@@ -11,8 +11,20 @@ from typing import Any
 import pytest
 
 from ovirt_placement.store.enforcer.intents import Intent, Store
-from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore, LeaseStore, ViolatedRuleStore
-from ovirt_placement.store.enforcer.observations import Membership, MembershipChange, MembershipStore, Seen
+from ovirt_placement.store.enforcer.leader import (
+    Cycle,
+    CycleStore,
+    EnforcerSettingsStore,
+    LeaseStore,
+    ViolatedRuleStore,
+)
+from ovirt_placement.store.enforcer.observations import (
+    Membership,
+    MembershipChange,
+    MembershipStore,
+    SampleStore,
+    Seen,
+)
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.sql.schema import violated_rules
@@ -175,6 +187,7 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
     one.take_lease("one", LONG)
     keys = opening(KeyStore, epoch=lambda: 1)
     members = opening(MembershipStore, epoch=lambda: 1)
+    samples, cycles = opening(SampleStore, epoch=lambda: 1), opening(CycleStore, epoch=lambda: 1)
     seen = MembershipChange(seen=(Seen("v1", "c1", "blue", (Membership("group", "g", "g"),)),))  # type: ignore[arg-type]
     writes: list[Callable[[], object]] = [
         lambda: keys.begin_runs([Run("v1", 1.0, (), ())]),
@@ -183,6 +196,8 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
         lambda: members.mark_reported("v1", 1.0),
         lambda: keys.end_runs(["v1"]),
         lambda: keys.forget_vms(["v1"]),
+        lambda: samples.record("c1", "blue", hard=1, soft=0),
+        lambda: cycles.record(Cycle(epoch=1, error=None)),
     ]
     for write in writes:
         write()
@@ -191,8 +206,8 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
     for write in writes:
         with pytest.raises(LeaseLost):
             write()
-    assert keys.runs() == {}
-    assert keys.all_keys() == ()
+    assert (keys.runs(), keys.all_keys()) == ({}, ())
+    assert [one.hard for one in samples.samples(since_seconds=3600.0).samples] == [1]
 
 
 @pytest.mark.system

@@ -20,7 +20,6 @@ from ovirt_placement.store.enforcer.observations import (
     Seen,
 )
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.sql.access import LeaseLost
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening
 from tests.stored import prepared
@@ -119,13 +118,6 @@ def test_samples_themselves_end(url: str, store: Store, samples: SampleStore) ->
     back(url, 4)
     store.forget(older_than_seconds=HOUR)
     assert samples.samples(since_seconds=2 * KEPT_SECONDS).samples == ()
-
-
-def test_who_leads_no_more_writes_nothing(opening: Opening) -> None:
-    former = opening(SampleStore, epoch=lambda: 3)
-    with pytest.raises(LeaseLost):
-        former.record("c", "blue", hard=1, soft=0)
-    assert former.samples(since_seconds=HOUR).samples == ()
 
 
 NEAR, OURS = Membership(MembershipKind.GROUP, "g1", "near"), Membership(MembershipKind.LABEL, "l1", "ours")
