@@ -91,9 +91,7 @@ def order(
             approvals.order(plan.cluster, plan.id, moves(plan), set_by=set_by, undoes=undoes)
 
 
-def order_looked_at(
-    config: Config, document: Mapping[str, Any], *, set_by: str, undoes: str | None = None
-) -> None:
+def order_looked_at(config: Config, document: Mapping[str, Any], *, set_by: str, undoes: str | None) -> None:
     """Have one plan carried out, if it fits the engine as it is now. Raises `Misfits`, `UserError`."""
     snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=_ENGINE_SECONDS)
     check_orders(config, snapshot, [plan_of(document)])

@@ -25,13 +25,13 @@ _MIB = 2**20
 _MOST_CONFIGURATION_MIB = 4
 
 
-def open_regular(path: Path | str, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
+def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
     """Open a regular file and return its descriptor.
 
     Raises `OSError`, also for a directory, a FIFO, a socket or a device.
     """
     is_held = flags == os.O_RDONLY and identity.is_held(path)
-    file = identity.opened(path) if is_held else os.open(path, flags | _FLAGS, mode)
+    file = identity.opened(path) if is_held else os.open(path, flags | _FLAGS)
     if not stat.S_ISREG(os.fstat(file).st_mode):
         os.close(file)
         raise OSError(errno.EINVAL, "not a regular file", str(path))

@@ -9,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from concurrent import futures
 from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import wait
@@ -39,6 +40,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_service import metrics as metrics_page
 from ovirt_service.daemon import Notifier, Progress, Stop
 from ovirt_service.errors import UserError
+from ovirt_service.process import in_background
 
 _log = logging.getLogger(__name__)
 
@@ -314,19 +316,30 @@ _LONGEST_WORK_SECONDS: Final = 60.0
 
 def run(config: Config, ready: Callable[[str], None]) -> None:
     """Enforce until SIGTERM or SIGINT; `ready` is called once with what is watched, and how."""
-    stop, notifier = Stop(), Notifier()
-    loop = _Loop(config, ready, notifier)
-    loop.start()
-    while loop.is_alive() and not stop.sleep(_LOOK_SECONDS):
+    stop, notifier, ending = Stop(), Notifier(), threading.Event()
+    progress = Progress(_LONGEST_WORK_SECONDS + _MOST_SLOW_REQUESTS * config.engine.timeout_seconds)
+    running: list[Service] = []
+
+    def enforce() -> None:
+        with connect(config.engine) as connection:
+            service = Service(config, connection, progress, ending.is_set)
+            running.append(service)
+            ready(f"watching {connection.settings.address} (mode {service.settings.mode})")
+            notifier.ready()
+            notifier.keep_alive_concurrently(lambda: progress.hangs)
+            service.run()
+
+    loop = in_background(enforce, "loop")
+    while not loop.done() and not stop.sleep(_LOOK_SECONDS):
         pass
     if stop.requested:
         notifier.stopping()
-        loop.end()
-        loop.join(_LAST_SECONDS)
-        if loop.is_alive():
+        ending.set()
+        for service in running:
+            service.wake()
+        if not futures.wait([loop], _LAST_SECONDS).done:
             _end_in_the_middle()
-    if loop.error is not None:
-        raise loop.error
+    loop.result()
 
 
 def _end_in_the_middle() -> NoReturn:
@@ -340,33 +353,3 @@ def _end_in_the_middle() -> NoReturn:
     saying.start()
     saying.join(_LAST_WORD_SECONDS)
     os._exit(0)
-
-
-class _Loop(threading.Thread):
-    def __init__(self, config: Config, ready: Callable[[str], None], notifier: Notifier) -> None:
-        super().__init__(name="loop", daemon=True)
-        self._config = config
-        self._ready = ready
-        self._notifier = notifier
-        self._progress = Progress(_LONGEST_WORK_SECONDS + _MOST_SLOW_REQUESTS * config.engine.timeout_seconds)
-        self._service: Service | None = None
-        self._ending = False
-        self.error: BaseException | None = None
-
-    def end(self) -> None:
-        self._ending = True
-        if self._service is not None:
-            self._service.wake()
-
-    def run(self) -> None:
-        try:
-            with connect(self._config.engine) as connection:
-                self._service = service = Service(
-                    self._config, connection, self._progress, lambda: self._ending
-                )
-                self._ready(f"watching {connection.settings.address} (mode {service.settings.mode})")
-                self._notifier.ready()
-                self._notifier.keep_alive_concurrently(lambda: self._progress.hangs)
-                service.run()
-        except BaseException as error:  # the main thread raises it
-            self.error = error
