@@ -30,7 +30,7 @@ from ovirt_simulator.http.server import serve
 from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.docs.shown import fenced, printed, section
-from tests.enforcer.notifications.receiver import receiving
+from tests.enforcer.notifications.conftest import receiving
 from tests.paths import CHECKOUT
 from tests.scenarios.stage import START
 from tests.stored import put_keys

@@ -3,7 +3,6 @@
 import logging
 import os
 import tomllib
-from enum import StrEnum
 from pathlib import Path
 
 import msgspec
@@ -25,15 +24,6 @@ ANSIBLE = {
     "OVIRT_CAFILE": "/ca.pem",
     "OVIRT_INSECURE": "true",
 }
-
-
-class Mode(StrEnum):
-    DRY_RUN = "dry-run"
-    ENFORCE = "enforce"
-
-
-class Other(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    mode: Mode = Mode.DRY_RUN
 
 
 def written(path: Path, text: str) -> Path:
@@ -58,26 +48,6 @@ def test_the_variable_names_the_file_where_no_argument_does(tmp_path: Path) -> N
     file = written(tmp_path, '[inventory]\ndirectory = "/somewhere"\nmax_age_seconds = 2\n')
     read = config.load(None, {PATH_VARIABLE: str(file)}).inventory
     assert (read.directory, read.max_age_seconds) == (Path("/somewhere"), 2.0)
-
-
-def test_a_section_of_a_component_is_decoded_when_it_asks(tmp_path: Path) -> None:
-    loaded = config.load(written(tmp_path, '[enforcer]\nmode = "enforce"\n'), {})
-    assert loaded.section("enforcer", Other) == Other(Mode.ENFORCE)
-    assert config.load(written(tmp_path, ""), {}).section("enforcer", Other) == Other()
-
-
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ('moed = "enforce"', 'moed: unknown key; did you mean "mode"?'),
-        ('mode = "enforced"', 'mode: cannot be "enforced"; one of dry-run, enforce; did you mean "enforce"?'),
-    ],
-)
-def test_a_mistake_in_a_component_is_refused_as_any_other(tmp_path: Path, text: str, complaint: str) -> None:
-    file = written(tmp_path, f"[enforcer]\n{text}\n")
-    with pytest.raises(UserError) as refusal:
-        config.load(file, {}).section("enforcer", Other)
-    assert str(refusal.value) == f"{file}: [enforcer] {complaint}"
 
 
 @pytest.mark.parametrize(

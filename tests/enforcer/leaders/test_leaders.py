@@ -1,12 +1,13 @@
-"""The leader is stopped at a point, another takes over, the first one wakes: one migration, and every record.
+"""The leader is stopped, or PostgreSQL is, and another takes over: one migration, with its whole record.
 
 What is stopped is a real process, on the store that it shares with the other one, and the migrations are
 counted by the simulated engine.
 """
 
 import signal
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,10 +25,11 @@ from tests.enforcer.actions.bench import STATE
 from tests.enforcer.launching import At, EnforcerProcess, simulator
 from tests.examples import some
 from tests.placement.databases import postgresql
+from tests.placement.postgres_server import PostgresServer, own_folder, running, url_of
 from tests.proxy.running import eventually
 
-#: These assertions depend on real time.
-pytestmark = [pytest.mark.system, pytest.mark.timing]
+pytestmark = pytest.mark.system
+
 
 SETTINGS = """\
 [enforcer]
@@ -188,6 +190,7 @@ def stop_and_wake(world: World, point: Point) -> str:
     return story
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("point", DECISIVE, ids=lambda point: point.where)
 def test_a_leader_that_is_stopped_around_its_request_makes_no_second_migration(
     point: Point, tmp_path: Path
@@ -212,6 +215,7 @@ def moments(passed: list[str]) -> list[Point]:
     return found[found.index(Point("after INSERT INTO leases", 1)) :]
 
 
+@pytest.mark.timing
 @pytest.mark.nightly  # each point takes a minute or more
 @pytest.mark.parametrize(
     ("database", "part"),
@@ -237,6 +241,7 @@ def test_a_leader_that_is_stopped_anywhere_makes_no_second_migration(
             stop_and_wake(disturbed, point)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("ending", ["SIGTERM", "SIGKILL"])
 def test_the_other_takes_over_when_the_leader_ends(ending: str, tmp_path: Path) -> None:
     with (
@@ -257,3 +262,93 @@ def test_the_other_takes_over_when_the_leader_ends(ending: str, tmp_path: Path) 
             eventually(lambda: LEADS in second.said and HOLDS in second.said and made.settled())
             second.end()
             made.judge(second.said)
+
+
+#: Longer than a lease and all patience with the store.
+AGE = 8.0
+NO_LEASE = "the lease cannot be looked at"
+
+
+class Stage:
+    """Two enforcers on one PostgreSQL, with another one at hand."""
+
+    def __init__(self, made: World, server: PostgresServer, standby: PostgresServer | None) -> None:
+        self.world = made
+        self.server = server
+        self.standby = standby
+        self.enforcers: list[EnforcerProcess] = []
+
+    def is_missed(self) -> bool:
+        return all(NO_LEASE in enforcer.said for enforcer in self.enforcers)
+
+
+def stop_and_start(stage: Stage) -> None:
+    stage.server.stop()
+    eventually(stage.is_missed)
+    stage.server.start()
+
+
+def hang(stage: Stage) -> None:
+    until = time.monotonic() + AGE
+    with stage.server.hanging():
+        eventually(lambda: time.monotonic() > until)
+
+
+def fail_over(stage: Stage) -> None:
+    assert stage.standby is not None
+    stage.server.stop()
+    eventually(stage.is_missed)
+    stage.standby.promote()
+
+
+def fail_over_at_once(stage: Stage) -> None:
+    assert stage.standby is not None
+    stage.server.stop()
+    stage.standby.promote()
+
+
+def led(stage: Stage) -> bool:
+    said = [enforcer.said for enforcer in stage.enforcers]
+    return any(LEADS in one for one in said) and any(WATCHES in one for one in said)
+
+
+def migrating(stage: Stage) -> bool:
+    return any(code == 62 for code, _ in stage.world.migrations())
+
+
+@pytest.fixture
+def stage(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        server, standby = stack.enter_context(running()), None
+        if "fail_over" in request.node.name:
+            standby = server.standby(stack.enter_context(own_folder()))
+            stack.callback(standby.stop)
+        url = url_of(server, standby) if standby else server.url
+        made = stack.enter_context(world(tmp_path / "world", url))
+        stage = Stage(made, server, standby)
+        stage.enforcers = [stack.enter_context(made.enforcer(name)) for name in ("first", "second")]
+        yield stage
+
+
+#: One of each kind; the others at night.
+FEW = {(migrating, stop_and_start), (migrating, fail_over), (led, hang)}
+CASES = [
+    pytest.param(when, what, marks=() if (when, what) in FEW else pytest.mark.nightly)
+    for when in (led, migrating)
+    for what in (stop_and_start, hang, fail_over, fail_over_at_once)
+]
+
+
+@pytest.mark.parametrize(("when", "what"), CASES, ids=lambda given: given.__name__)
+def test_it_goes_on_where_it_was(
+    stage: Stage, when: Callable[[Stage], bool], what: Callable[[Stage], None]
+) -> None:
+    eventually(lambda: when(stage))
+    what(stage)
+    first, second = stage.enforcers
+    eventually(lambda: HOLDS in first.said + second.said and stage.world.settled())
+    reported = f"{first.said}\n---\n{second.said}"
+    for enforcer in stage.enforcers:
+        enforcer.end()
+    stage.world.judge(reported)
+    assert "Traceback" not in reported, reported

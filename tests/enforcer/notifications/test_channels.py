@@ -3,7 +3,7 @@
 import itertools
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from ovirt_simulator.core.entities import Event
 from ovirt_simulator.http.server import Server
 from tests.builders import cluster, host, snapshot
 from tests.configuration import write_password
-from tests.enforcer.notifications.receiver import TAKEN, Receiver, dripping, receiving
+from tests.enforcer.notifications.conftest import TAKEN, Receiver, dripping, receiving
 from tests.proxy.running import eventually
 
 SETTINGS = NotificationSettings()
@@ -40,12 +40,6 @@ def notice(kind: NoticeKind, at: float = 1_790_000_000.0) -> Notice:
 
 def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as started:
-        yield started
 
 
 def test_an_alert_begins_and_the_same_one_ends(receiver: Receiver) -> None:

@@ -1,7 +1,6 @@
 """Too many notices at once: what is critical comes at once, the rest later, together and counted."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,7 +10,7 @@ from ovirt_enforcer.notifications import Delivery, Notifications, RateLimit, Rec
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
-from tests.enforcer.notifications.receiver import Receiver, receiving
+from tests.enforcer.notifications.conftest import Receiver
 from tests.kit.notices import KeepingChannel
 from tests.proxy.running import eventually
 
@@ -101,12 +100,6 @@ def test_nothing_critical_is_ever_held_back() -> None:
             bench.report(kind)
     eventually(lambda: bench.counts["delivered"] == 10 * len(critical))
     assert bench.counts.keys() == {"delivered"}
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with receiving() as started:
-        yield started
 
 
 def test_a_webhook_gets_every_alert_of_what_was_held_back_in_one_post(receiver: Receiver) -> None:

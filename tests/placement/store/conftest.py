@@ -6,6 +6,8 @@ from typing import Any, Protocol, TypeVar
 
 import pytest
 
+from ovirt_placement.store.enforcer.history import HistoryStore
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.sql.access import StoreAccess
 
 _Part = TypeVar("_Part", bound=StoreAccess)
@@ -29,6 +31,16 @@ def opening(url: str) -> Iterator[Opening]:
     yield opened
     for part in parts:
         part.close()
+
+
+@pytest.fixture
+def store(opening: Opening) -> Store:
+    return opening(Store)
+
+
+@pytest.fixture
+def history(opening: Opening) -> HistoryStore:
+    return opening(HistoryStore)
 
 
 def at_once(count: int, ask: Callable[[int], object]) -> list[object]:

@@ -36,11 +36,6 @@ ALLOWED = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def store(opening: Opening) -> Store:
-    return opening(Store)
-
-
 def moves(store: Store, intent_id: int) -> dict[IntentState, Callable[[], Intent]]:
     return {
         ACCEPTED: lambda: store.accept(intent_id),
@@ -212,11 +207,6 @@ def step(vm: str, **fields: Any) -> dict[str, Any]:
 
 def plan(*steps: dict[str, Any]) -> dict[str, Any]:
     return {"steps": list(steps), "remaining": []}
-
-
-@pytest.fixture
-def history(opening: Opening) -> HistoryStore:
-    return opening(HistoryStore)
 
 
 def prepare(store: Store, vm: str, plan_id: str | None, number: int | None = 1) -> int:

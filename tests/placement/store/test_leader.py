@@ -44,11 +44,6 @@ def leases(opening: Opening) -> tuple[LeaseStore, LeaseStore]:
     return opening(LeaseStore), opening(LeaseStore)
 
 
-@pytest.fixture
-def store(opening: Opening) -> Store:
-    return opening(Store)
-
-
 def prepare(store: Store, epoch: int, name: str = "v1") -> Intent:
     return prepared(store, name, name, epoch=epoch)
 

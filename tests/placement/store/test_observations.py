@@ -29,11 +29,6 @@ YEAR = 366 * 24 * HOUR
 
 
 @pytest.fixture
-def store(opening: Opening) -> Store:
-    return opening(Store)
-
-
-@pytest.fixture
 def samples(opening: Opening) -> SampleStore:
     return opening(SampleStore)
 
@@ -87,9 +82,8 @@ def counted(found: tuple[Sample, ...]) -> list[tuple[int, int, int]]:
 
 
 def test_counts_are_the_same_before_and_after_what_they_count_is_forgotten(
-    url: str, store: Store, samples: SampleStore, opening: Opening
+    url: str, store: Store, samples: SampleStore, history: HistoryStore
 ) -> None:
-    history = opening(HistoryStore)
     for name, cause in zip(
         "abcde", ("done", "done", Cause.TARGET_REFUSED, None, Cause.NEVER_ASKED), strict=True
     ):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+import pytest
 import trustme
 
 TAKEN = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -82,3 +83,9 @@ def receiving(certificate: trustme.LeafCert | None = None) -> Iterator[Receiver]
             receiver.over.set()
             receiver.shutdown()
             thread.join()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with receiving() as started:
+        yield started
