@@ -3,19 +3,24 @@
 import html
 import os
 import re
-from collections.abc import Callable, Iterator
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
 import requests
 import trustme
+from starlette.routing import BaseRoute, Mount, Route
 
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.sql.access import StoreAccess
+from ovirt_placement_web.application import routes
 from ovirt_placement_web.cli import main
 from ovirt_simulator.core.backend import Settings
 from ovirt_simulator.core.engine import Engine
@@ -108,6 +113,10 @@ class Page:
         assert answer.status == 303, answer.text
         assert answer.cookie
         return answer.cookie
+
+    def act(self, path: str, cookie: str, **form: str) -> Answer:
+        """What a form of the page sends."""
+        return self.ask(path, cookie=cookie, form={"csrf": self.csrf(cookie), **form})
 
     def csrf(self, cookie: str) -> str:
         found = re.search(r'name="csrf" value="([^"]+)"', self.ask("/search", cookie=cookie).text)
@@ -263,3 +272,80 @@ def page_process(file: Path) -> Iterator[tuple[Forked, str]]:
         finally:
             process.terminate()
             assert process.wait(timeout=30) in (0, -15)
+
+
+# -- All addresses of the page, as the application has them, and the views that most tests ask.
+class Address(NamedTuple):
+    """A method and a path below the root, with `{name}` where something is named."""
+
+    method: str
+    path: str
+
+    def of(self, name: str) -> str:
+        """The path with a name that is quoted already."""
+        return re.sub(r"\{\w+(:\w+)?\}", lambda _: name, self.path)
+
+
+def addresses() -> tuple[Address, ...]:
+    """Each that the application serves, but for files."""
+    return tuple(sorted(set(_below("", routes()))))
+
+
+def _below(prefix: str, served: Iterable[BaseRoute]) -> Iterator[Address]:
+    for one in served:
+        if isinstance(one, Mount):
+            yield from _below(prefix + one.path, one.routes)
+        elif isinstance(one, Route):
+            for method in {"GET", *(one.methods or ())} if one.methods is None else one.methods - {"HEAD"}:
+                yield Address(method, prefix + one.path)
+
+
+#: Views that ask the engine, and so are not shown while it is away.
+ASKED = ["/plan/c1/now"]
+VIEWS = [
+    *("/", "/cluster/c1", "/map/c1", "/map/c1/table", "/ha/c1", "/ha/c1?host=h1", "/vm/a", "/host/h1"),
+    *("/plan/c1", *ASKED, "/group/g1", "/group/g1/edit", "/cluster/c1/new-group", "/cluster/c1/rule"),
+    *("/history", "/keys", "/health", "/search?q=db", "/vms", "/hosts", "/rules"),
+    *("/cluster/c1/rules", "/cluster/c1/hosts", "/cluster/c1/history"),
+]
+
+
+# -- A real Apache of the system, in front of what a test serves.
+_MODULES = ("mpm_event", "authz_core", "proxy", "proxy_http", "headers")
+
+
+@contextmanager
+def apache(folder: Path, port: int, block: str, modules: Sequence[str] = ()) -> Iterator[None]:
+    """Run one at this port of this machine, with these lines of configuration."""
+    loaded = "\n".join(
+        f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in (*_MODULES, *modules)
+    )
+    file = folder / "apache.conf"
+    file.write_text(
+        f"{loaded}\nServerRoot {folder}\nServerName localhost\nListen 127.0.0.1:{port}\n"
+        f"PidFile {folder}/apache.pid\nErrorLog {folder}/apache.log\nUser www-data\nGroup www-data\n{block}"
+    )
+    with subprocess.Popen(["apache2", "-f", str(file), "-DFOREGROUND"]) as process:
+        try:
+            _await(port, folder / "apache.log")
+            yield
+        finally:
+            process.terminate()
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        found: int = free.getsockname()[1]
+        return found
+
+
+def _await(port: int, log: Path) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except OSError:
+            assert time.monotonic() < until, log.read_text() if log.exists() else "no log"
+            time.sleep(0.05)
+        else:
+            return

@@ -17,9 +17,8 @@ from schemathesis.specs.openapi.checks import ignored_auth
 from ovirt_placement.model import state_file
 from ovirt_placement.store.enforcer.intents import Store
 from tests.examples import EXAMPLES, examples
-from tests.web.addresses import Address, addresses
 from tests.web.conftest import STATE
-from tests.web.running import COOKIE, HOSTILE, ROOT, Page, paged
+from tests.web.running import COOKIE, HOSTILE, ROOT, Address, Page, addresses, paged
 
 ALL = addresses()
 #: What every answer of the application carries.

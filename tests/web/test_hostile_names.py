@@ -18,8 +18,7 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
 from tests.builders import APART, cluster, group, host, label, snapshot, vm
 from tests.stored import put_keys, run_of
-from tests.web.addresses import addresses
-from tests.web.running import HOSTILE, Page, paged
+from tests.web.running import HOSTILE, Page, addresses, paged
 
 pytestmark = pytest.mark.system
 

@@ -23,9 +23,8 @@ from tests.configuration import PASSWORD, write_configuration
 from tests.pages import samples
 from tests.placement.postgres_server import running
 from tests.portal import Portal
-from tests.web.apache import free_port
 from tests.web.conftest import STATE
-from tests.web.running import COOKIE, ROOT, Answer, Page, certified, page_process, paged
+from tests.web.running import COOKIE, ROOT, Answer, Page, certified, free_port, page_process, paged
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]

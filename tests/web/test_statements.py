@@ -9,8 +9,7 @@ import pytest
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.paths import CHECKOUT
 from tests.portal import Portal
-from tests.web.addresses import VIEWS
-from tests.web.running import HOSTILE, Page
+from tests.web.running import HOSTILE, VIEWS, Page
 
 ACTS = [
     *("/cluster/c1/pause", "/cluster/c1/resume", "/plan/c1/approve", "/plan/c1/refuse", "/plan/c1/apply"),

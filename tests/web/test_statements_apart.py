@@ -22,10 +22,8 @@ from ovirt_placement_web.settings import WebSettings, listening
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration
 from tests.paths import CHECKOUT
-from tests.web.addresses import ASKED, VIEWS
-from tests.web.apache import free_port
 from tests.web.conftest import STATE
-from tests.web.running import COOKIE, ROOT, Page, certified, page_process, paged
+from tests.web.running import ASKED, COOKIE, ROOT, VIEWS, Page, certified, free_port, page_process, paged
 
 WEB = CHECKOUT / "web" / "ovirt_placement_web"
 

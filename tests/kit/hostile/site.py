@@ -25,8 +25,7 @@ from tests.kit.hostile.relay import relayed
 from tests.pages import samples
 from tests.paths import CHECKOUT, PLUGINS
 from tests.proxy.running import AT_ONCE
-from tests.web.apache import apache, free_port
-from tests.web.running import certified
+from tests.web.running import apache, certified, free_port
 
 INVENTORY, ENFORCER, PAGE = "ovirt-placement", "ovirt-enforcer", "ovirt-placement-web"
 #: The user of the services, their group, and another member of it; and how the services become that user, who

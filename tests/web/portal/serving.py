@@ -26,8 +26,7 @@ from ovirt_simulator.http.server import Server, serve
 from tests.configuration import PASSWORD, write_configuration
 from tests.paths import CHECKOUT
 from tests.placement.inventory.running import running as inventory_running
-from tests.web.apache import apache, free_port
-from tests.web.running import ROOT, page_process
+from tests.web.running import ROOT, apache, free_port, page_process
 
 PLUGIN = CHECKOUT / "packaging" / "ui-plugin"
 STATIC = Path(__file__).with_name("static")
