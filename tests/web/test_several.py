@@ -63,9 +63,9 @@ def test_a_session_of_one_is_nothing_in_another(two: Two) -> None:
         assert other.ask("/events", cookie=cookie).status == 401
         assert other.ask("/api/v1/status", cookie=cookie).status == 401
         for path in ("/cluster/c1/pause", "/cluster/w1/pause", "/health", "/group/g1/edit"):
-            assert other.ask(path, cookie=cookie, form={"csrf": csrf, "hours": "1"}).status == 401
-            # Nor does a form of one in a session of the other.
             form = {"csrf": csrf, "hours": "1"}
+            assert other.ask(path, cookie=cookie, form=form).status == 401
+            # Nor does a form of one in a session of the other.
             assert other.ask(path, cookie=other.session(), form=form).status == 403
 
 
@@ -107,9 +107,9 @@ def test_the_clusters_of_all_are_seen_by_who_is_logged_in_there(two: Two) -> Non
 
 def test_an_act_is_in_the_engine_that_it_belongs_to(two: Two) -> None:
     cookie = two.east.session()
-    form = {"csrf": two.east.csrf(cookie), "hours": "1", "reason": "test"}
-    assert two.east.ask("/cluster/w1/pause", cookie=cookie, form=form).status == 404
-    assert two.east.ask("/cluster/c1/pause", cookie=cookie, form=form).status == 303
+    form = {"hours": "1", "reason": "test"}
+    assert two.east.act("/cluster/w1/pause", cookie, **form).status == 404
+    assert two.east.act("/cluster/c1/pause", cookie, **form).status == 303
     two.east.until(lambda: "are paused" in two.east.ask("/cluster/c1", cookie=cookie).text)
     west = two.west.session()
     assert "are paused" not in two.west.ask("/cluster/w1", cookie=west).text
@@ -117,7 +117,7 @@ def test_an_act_is_in_the_engine_that_it_belongs_to(two: Two) -> None:
     (paused,) = [one for one in lines if one["act"] == "pause" and one["on"] == "cluster c1 (c1)"][-1:]
     assert paused["engine"] == "east"
     assert "engine" not in lines[-1]  # a log-in to the first one
-    assert two.east.ask("/cluster/c1/resume", cookie=cookie, form=form).status == 303
+    assert two.east.act("/cluster/c1/resume", cookie).status == 303
 
 
 def test_one_that_is_away_leaves_the_other(tmp_path: Path) -> None:

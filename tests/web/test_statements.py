@@ -15,6 +15,7 @@ ACTS = [
     *("/cluster/c1/pause", "/cluster/c1/resume", "/plan/c1/approve", "/plan/c1/refuse", "/plan/c1/apply"),
     *("/group/g1/edit", "/cluster/c1/new-group"),
 ]
+CROSS_SITE: dict[str, str | None] = {"Sec_Fetch_Site": "cross-site"}
 
 
 def test_1_the_cookie_is_for_the_page_alone_new_at_each_log_in_and_dead_after_log_out(page: Page) -> None:
@@ -24,8 +25,7 @@ def test_1_the_cookie_is_for_the_page_alone_new_at_each_log_in_and_dead_after_lo
     assert answer.cookie is not None
     assert len(answer.cookie) >= 43  # 256 bits in base64
     assert page.session() != answer.cookie
-    csrf = page.csrf(answer.cookie)
-    assert page.ask("/log-out", cookie=answer.cookie, form={"csrf": csrf}).status == 303
+    assert page.act("/log-out", answer.cookie).status == 303
     assert page.ask("/", cookie=answer.cookie).status == 303
     # A log-in ends the session that there was: a cookie that somebody planted is worth nothing.
     former = page.session()
@@ -54,20 +54,16 @@ def test_3_nobody_is_logged_in_by_an_address(page: Page) -> None:
 def test_4_what_changes_something_comes_from_the_page_in_a_session(page: Page) -> None:
     cookie = page.session()
     csrf = page.csrf(cookie)
+    evil: dict[str, str | None] = {"Origin": "https://evil.example.com"}
+    others = (evil, CROSS_SITE, {"Sec_Fetch_Site": "same-site"}, {"Origin": None}, {"Origin": "null"})
     for path in (*ACTS, "/health", "/log-out"):
-        refusals = [
-            page.ask(path, cookie=cookie, form={"csrf": csrf}, Origin="https://evil.example.com").status,
-            page.ask(path, cookie=cookie, form={"csrf": csrf}, Origin=None).status,
-            page.ask(path, cookie=cookie, form={"csrf": csrf}, Origin="null").status,
-            page.ask(path, cookie=cookie, form={"csrf": csrf}, Sec_Fetch_Site="cross-site").status,
-            page.ask(path, cookie=cookie, form={"csrf": csrf}, Sec_Fetch_Site="same-site").status,
-            page.ask(path, cookie=cookie, form={"csrf": "guessed"}).status,
-        ]
-        assert refusals == [403] * 6
+        for headers in others:
+            assert page.ask(path, cookie=cookie, form={"csrf": csrf}, **headers).status == 403
+        assert page.ask(path, cookie=cookie, form={"csrf": "guessed"}).status == 403
         if path != "/log-out":
             assert page.ask(path, form={"csrf": csrf}).status == 401
-    assert page.log_in(Sec_Fetch_Site="cross-site").status == 403
-    assert page.log_in(Origin="https://evil.example.com").status == 403
+    for headers in (evil, CROSS_SITE):
+        assert page.log_in(**headers).status == 403
     for path in (*ACTS[:-2], "/log-out"):
         assert page.ask(path, cookie=cookie).status == 405
     assert page.ask("/", cookie=cookie).status == 200
@@ -114,18 +110,10 @@ def test_7_answers_are_neither_kept_nor_guessed_nor_handed_on(page: Page) -> Non
 
 def test_8_names_are_text_wherever_they_are_shown(page: Page) -> None:
     cookie = page.session()
-    views = [
-        "/",
-        "/map/c2/table",
-        "/ha/c2?host=h3",
-        "/cluster/c2",
-        "/vm/x",
-        "/host/h3",
-        "/group/g2",
-        "/search?q=img",
-        "/search?q=%3Cimg%20src%3Dx%3E%E2%80%AE",
-    ]
-    for view in views:
+    for view in (
+        *("/", "/map/c2/table", "/ha/c2?host=h3", "/cluster/c2", "/vm/x", "/host/h3", "/group/g2"),
+        *("/search?q=img", "/search?q=%3Cimg%20src%3Dx%3E%E2%80%AE"),
+    ):
         text = page.ask(view, cookie=cookie).text
         assert "<img" not in text
         assert "\u202e" not in text
@@ -147,39 +135,36 @@ def test_9_an_act_needs_the_permit_there_and_then(page: Page) -> None:
     reader = user_id("reader@internal")
     granted = Portal(page.engine).grant(cluster_admin, reader, cluster="c1")
     cookie = page.session("reader@internal")
-    csrf = page.csrf(cookie)
-    form = {"csrf": csrf, "hours": "1", "reason": "test"}
+    form = {"hours": "1", "reason": "test"}
     assert "Pause migrations" in page.ask("/cluster/c1", cookie=cookie).text
     assert "Pause migrations" not in page.ask("/cluster/c2", cookie=cookie).text
-    assert page.ask("/cluster/c2/pause", cookie=cookie, form=form).status == 403
+    assert page.act("/cluster/c2/pause", cookie, **form).status == 403
     assert "are paused" not in page.ask("/cluster/c2", cookie=cookie).text
-    assert page.ask("/cluster/c1/pause", cookie=cookie, form=form).status == 303
+    assert page.act("/cluster/c1/pause", cookie, **form).status == 303
     page.until(lambda: "are paused" in page.ask("/cluster/c1", cookie=cookie).text)
     Portal(page.engine).revoke(granted.id)
-    assert page.ask("/cluster/c1/resume", cookie=cookie, form=form).status == 403
+    assert page.act("/cluster/c1/resume", cookie).status == 403
     assert "are paused" in page.ask("/cluster/c1", cookie=cookie).text
     assert "Pause migrations" not in page.ask("/cluster/c1", cookie=cookie).text
     admin = page.session()
-    assert page.ask("/cluster/c1/resume", cookie=admin, form={"csrf": page.csrf(admin)}).status == 303
+    assert page.act("/cluster/c1/resume", admin).status == 303
     page.until(lambda: "are paused" not in page.ask("/cluster/c1", cookie=admin).text)
-    assert page.ask("/cluster/nothing/pause", cookie=admin, form={"csrf": page.csrf(admin)}).status == 404
+    assert page.act("/cluster/nothing/pause", admin).status == 404
 
 
 def test_15_each_log_in_and_each_act_is_a_line_of_the_audit_log(page: Page) -> None:
     cookie = page.session()
-    page.ask("/cluster/c1/pause", cookie=cookie, form={"csrf": page.csrf(cookie), "hours": "1"})
-    page.ask("/cluster/c1/resume", cookie=cookie, form={"csrf": page.csrf(cookie)})
+    page.act("/cluster/c1/pause", cookie, hours="1")
+    page.act("/cluster/c1/resume", cookie)
     page.log_in("user@internal")
     page.log_in("nobody@internal\nFORGED", "wrong")
-    reader = page.session("reader@internal")
-    page.ask("/cluster/c2/pause", cookie=reader, form={"csrf": page.csrf(reader), "hours": "1"})
+    page.act("/cluster/c2/pause", page.session("reader@internal"), hours="1")
     lines = [json.loads(line) for line in page.audit().splitlines()]
-    said = [(one["who"].partition("@")[0], one["act"], one["outcome"].partition(":")[0]) for one in lines]
-    assert ("admin", "pause", "done") in said
-    assert ("admin", "resume", "done") in said
-    assert ("user", "log-in", "refused") in said
-    assert ("nobody", "log-in", "refused") in said
-    assert ("reader", "pause", "refused") in said
+    said = {(one["who"].partition("@")[0], one["act"], one["outcome"].partition(":")[0]) for one in lines}
+    assert said >= {
+        *(("admin", "pause", "done"), ("admin", "resume", "done"), ("reader", "pause", "refused")),
+        *(("user", "log-in", "refused"), ("nobody", "log-in", "refused")),
+    }
     assert all(one["address"] == "127.0.0.1" and one["time"] for one in lines)
     acts = [one for one in lines if one["act"] == "pause"]
     assert all(one["on"] and one["correlation_id"].startswith("placement-") for one in acts)
@@ -190,25 +175,16 @@ def test_16_what_is_asked_is_bounded_and_what_fails_says_nothing_of_the_inside(p
     assert page.ask("/log-in", form={"name": "n" * 2**21, "password": "p"}).status == 413
     assert page.ask("/?surprise=1", cookie=cookie).status == 400
     assert page.ask("/history?days=1&days=2", cookie=cookie).status == 400
-    for path in (
-        "/history?days=-1",
-        "/history?days=%F0%9F%92%A9",
-        "/vm/%00",
-        "/vm/..%2f..%2fetc",
-        "/api/v1/vms/%ff/why",
-    ):
+    wrong = "/history?days=-1 /history?days=%F0%9F%92%A9 /vm/%00 /vm/..%2f..%2fetc /api/v1/vms/%ff/why"
+    for path in wrong.split():
         answer = page.ask(path, cookie=cookie)
         assert answer.status in (400, 404)
         assert "Traceback" not in answer.text
-    unit = _unit()
+    parser = configparser.RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
+    parser.read(CHECKOUT / "packaging" / "ovirt-placement-web.service")
+    unit = dict(parser["Service"])
     assert unit["User"] == "ovirt-placement-web"
     assert unit["ProtectSystem"] == "strict"
     assert unit["ReadWritePaths"] == "-/var/lib/ovirt-placement"
     assert unit["CapabilityBoundingSet"] == ""
-
-
-def _unit() -> dict[str, str]:
-    parser = configparser.RawConfigParser(strict=False)
-    parser.optionxform = str  # type: ignore[assignment,method-assign]
-    parser.read(CHECKOUT / "packaging" / "ovirt-placement-web.service")
-    return dict(parser["Service"])
