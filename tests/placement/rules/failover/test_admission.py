@@ -41,28 +41,25 @@ def accepted(state: Snapshot, name: str, hosts: str = "h1 h2 h3", **options: Any
     return " ".join(host for host, verdict in found.items() if verdict.accepted)
 
 
-def tight(*more: Vm, reserving: Cluster = RESERVING) -> Snapshot:
-    """Each of three hosts has 4000 MiB left; the VM on h1 needs that much elsewhere."""
-    hosts = (host(f"h{number}", free_mb=4000) for number in (1, 2, 3))
+def tight(*more: Vm, h1: str = "up", reserving: Cluster = RESERVING, **h3: Any) -> Snapshot:
+    """Each host has 4000 MiB left, unless h3 has other fields; the VM on h1 needs that much elsewhere."""
+    third = host("h3", **{"free_mb": 4000, **h3})
+    hosts = host("h1", free_mb=4000, status=h1), host("h2", free_mb=4000), third
     return snapshot(reserving, *hosts, vm("db", "h1", ha=True, needs_mb=4000), *more)
 
 
+NEW, NEW_LARGE = vm("new", needs_mb=1000), vm("new", needs_mb=4000)
+
+
 def test_a_start_that_takes_the_last_room_is_refused_and_says_who_needs_it() -> None:
-    state = tight(vm("new", needs_mb=1000), vm("big", needs_mb=4000))
-    assert accepted(state, "new") == accepted(state, "big") == "h1 h2 h3"
-    one_left = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=3000)))
-    found = asked(one_left, "new")
-    assert {name: verdict.accepted for name, verdict in found.items()} == {
-        "h1": True,
-        "h2": False,
-        "h3": True,
-    }
+    assert accepted(tight(NEW), "new") == accepted(tight(NEW_LARGE), "new") == "h1 h2 h3"
+    found = asked(tight(NEW, free_mb=3000), "new")
+    assert [name for name, verdict in found.items() if verdict.accepted] == ["h1", "h3"]
     assert found["h2"].reasons == (Reason(RESERVE_NEEDED, vm="db", status="h1"),)
 
 
 def test_of_hosts_that_are_not_known_to_be_of_the_cluster_nothing_is_said() -> None:
-    state = tight(vm("new", needs_mb=4000))
-    full = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=3000)))
+    full = tight(NEW_LARGE, free_mb=3000)
     full = snapshot(*full.clusters, cluster("other"), *full.hosts, host("moved", cluster="other"), *full.vms)
     assert accepted(full, "new", "h1 h2 moved unknown") == "h1 moved unknown"
     ranks = {
@@ -72,15 +69,12 @@ def test_of_hosts_that_are_not_known_to_be_of_the_cluster_nothing_is_said() -> N
 
 
 def test_a_highly_available_vm_must_find_another_host_itself() -> None:
-    state = tight(vm("new", ha=True, needs_mb=4000))
-    full = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=100)))
     # On h2, h1 cannot be left any more; on h1, two cannot go to h2; on h3 it goes to h1.
-    assert accepted(full, "new") == "h3"
+    assert accepted(tight(vm("new", ha=True, needs_mb=4000), free_mb=100), "new") == "h3"
 
 
 def test_without_a_reservation_and_for_migrations_of_the_engine_nothing_is_refused() -> None:
-    state = tight(vm("new", needs_mb=4000), vm("runs", "h1", needs_mb=4000))
-    left = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=0)))
+    left = tight(NEW_LARGE, vm("runs", "h1", needs_mb=4000), free_mb=0)
     assert accepted(left, "new") == "h1 h3"
     assert accepted(left, "runs") == "h1 h2 h3"
     assert accepted(left, "runs", as_engine=False) == "h1 h3"
@@ -89,20 +83,18 @@ def test_without_a_reservation_and_for_migrations_of_the_engine_nothing_is_refus
 
 
 def test_a_cluster_that_is_unsafe_already_still_lets_vms_start() -> None:
-    state = tight(vm("giant", "h2", ha=True, needs_mb=50_000), vm("new", needs_mb=1000))
-    assert accepted(state, "new", "h1 h2") == "h1 h2"
-    one_left = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=3000)))
-    assert accepted(one_left, "new") == "h1 h3"
+    giant = vm("giant", "h2", ha=True, needs_mb=50_000)
+    assert accepted(tight(giant, NEW), "new", "h1 h2") == "h1 h2"
+    assert accepted(tight(giant, NEW, free_mb=3000), "new") == "h1 h3"
 
 
 @pytest.mark.parametrize("status", ["non_responsive", "down", "reboot", "kdumping"])
 def test_after_a_failure_highly_available_vms_start_and_others_leave_them_the_room(status: str) -> None:
-    state = tight(vm("lost", ha=True, needs_mb=4000), vm("new", needs_mb=4000))
-    failed = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], status=status)))
+    vms = vm("lost", ha=True, needs_mb=4000), NEW_LARGE
+    failed = tight(*vms, status=status)
     assert accepted(failed, "lost", "h1 h2") == "h1 h2"
     assert accepted(failed, "new", "h1 h2") == "h1"
-    maintained = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], status="maintenance")))
-    assert accepted(maintained, "lost", "h1 h2") == ""
+    assert accepted(tight(*vms, status="maintenance"), "lost", "h1 h2") == ""
 
 
 def test_a_vm_that_crashed_starts_again_where_it_was_if_all_was_safe_with_it() -> None:
@@ -113,10 +105,7 @@ def test_a_vm_that_crashed_starts_again_where_it_was_if_all_was_safe_with_it() -
 
 
 def test_a_host_that_answers_and_is_not_up_may_fail_as_well() -> None:
-    state = tight(vm("new", needs_mb=1000))
-    leaving = replace(state.hosts[0], status="preparing_for_maintenance")
-    one_left = replace(state, hosts=(leaving, state.hosts[1], replace(state.hosts[2], free_mb=3000)))
-    assert accepted(one_left, "new", "h2 h3") == "h3"
+    assert accepted(tight(NEW, h1="preparing_for_maintenance", free_mb=3000), "new", "h2 h3") == "h3"
 
 
 @pytest.mark.parametrize("failures", [1, 2])
@@ -128,14 +117,11 @@ def test_the_last_vm_leaves_a_host_that_is_not_up(failures: int) -> None:
 
 
 def test_two_hosts_may_fail() -> None:
-    twice = cluster(ha_reservation=True, ha_failures=2)
-    state = tight(vm("new", needs_mb=1000), reserving=twice)
-    assert accepted(state, "new") == "h1"
-    assert accepted(tight(vm("new", needs_mb=1000)), "new") == "h1 h2 h3"
+    assert accepted(tight(NEW, reserving=replace(RESERVING, ha_failures=2)), "new") == "h1"
 
 
 def test_a_domain_fails_whole() -> None:
-    state = tight(vm("new", needs_mb=1000))
+    state = tight(NEW)
     racks = zip(state.hosts, ("rack-1", "rack-1", "rack-2"), strict=True)
     tagged = replace(state, hosts=tuple(replace(one, tags=(rack,)) for one, rack in racks))
     found = asked(tagged, "new", ha_admission_domain_tags="rack-")
@@ -144,21 +130,15 @@ def test_a_domain_fails_whole() -> None:
 
 
 def test_a_domain_may_be_a_list_of_hosts_by_name_or_id() -> None:
-    state = tight(vm("new", needs_mb=1000))
+    state = tight(NEW)
     named = replace(state, hosts=(state.hosts[0], replace(state.hosts[1], name="two"), state.hosts[2]))
     lists = "feed-a:h1,two/feed-b:h3"
     found = asked(named, "new", ha_admission_domains=lists)
     assert [name for name, verdict in found.items() if verdict.accepted] == ["h1", "h2"]
     assert found["h3"].reasons == (Reason(RESERVE_NEEDED, vm="db", status="feed-a"),)
     (pattern,) = re.findall(r"ha_admission_domains=([^;]*)", PARAMETERS[FILTER.name])
-    for value, fine in (
-        (lists, True),
-        ("feed:h1", True),
-        ("feed", False),
-        ("a:h1,", False),
-        ("a:h1/", False),
-    ):
-        assert bool(re.fullmatch(pattern, value)) is fine
+    for value in (lists, "feed:h1", "feed", "a:h1,", "a:h1/"):
+        assert bool(re.fullmatch(pattern, value)) is (value in (lists, "feed:h1"))
 
 
 def test_what_a_list_names_that_is_no_host_is_noted() -> None:
@@ -171,7 +151,7 @@ def test_what_a_list_names_that_is_no_host_is_noted() -> None:
 
 def test_what_is_only_expected_refuses_nothing_but_ranks() -> None:
     """Two starts at once: the second is let through by what is confirmed, and goes where it harms least."""
-    state = tight(vm("new", needs_mb=1000), vm("first", needs_mb=1000))
+    state = tight(NEW, vm("first", needs_mb=1000))
     expecting = replace(state, pending=(Pending("first", "h3", expected=True),))
     assert accepted(expecting.confirmed, "new") == "h1 h2 h3"
     assert accepted(expecting, "new") == "h1 h3"  # shown by why as expected, not confirmed
@@ -182,9 +162,7 @@ def test_what_is_only_expected_refuses_nothing_but_ranks() -> None:
 
 def test_what_takes_too_long_is_accepted_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admission, "_STEPS", 0)
-    state = tight(vm("new", needs_mb=1000))
-    one_left = replace(state, hosts=(*state.hosts[:2], replace(state.hosts[2], free_mb=3000)))
-    found = asked(one_left, "new")
+    found = asked(tight(NEW, free_mb=3000), "new")
     assert all(verdict.accepted for verdict in found.values())
     assert found["h2"].reasons == (Reason(RESERVE_UNKNOWN),)
 

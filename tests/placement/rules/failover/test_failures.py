@@ -21,16 +21,12 @@ from ovirt_placement.rules.failover.outcomes import (
     sets_without,
     whole_domains,
 )
-from tests import builders as build
-from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot
 from tests.examples import examples
 from tests.placement.rules.failover.restarting import passes, survives
+from tests.placement.rules.failover.test_check import ha
 
 MANY = 1_000_000
-
-
-def ha(name: str, on: str, memory: int = 4096, **fields: Any) -> build.Part:
-    return vm(name, on, ha=True, needs_mb=memory, **fields)
 
 
 class Watched(Starts):
@@ -71,6 +67,11 @@ def test_a_host_that_a_home_was_on_gives_its_guests_a_new_one() -> None:
     assert judge_failures(state, measure, 2, MANY).safe is True
     assert ("h1", "h2") in measure.combined
     assert [failed for failed in measure.judged if len(failed) > 1] == []
+
+
+def smallest(lost: list[Any]) -> list[Any]:
+    """The sets that contain no other."""
+    return [one for one in lost if not any(set(other) < set(one) for other in lost)]
 
 
 def sets_by_list(members: int, size: int, bad: list[tuple[int, ...]]) -> int:
@@ -124,17 +125,12 @@ def clusters(draw: st.DrawFn) -> Snapshot:
     )
 
 
-def smallest_lost(state: Snapshot, sets: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    lost = [failed for failed in sets if not survives(state, failed)]
-    return [one for one in lost if not any(set(other) < set(one) for other in lost)]
-
-
 @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(clusters())
 def test_any_three_hosts_agree_with_every_order_of_starts(state: Snapshot) -> None:
     found = check(state, CLUSTER, 3)
     sets = [failed for size in (1, 2, 3) for failed in combinations(NAMES, size)]
-    lost = smallest_lost(state, sets)
+    lost = smallest([failed for failed in sets if not survives(state, failed)])
     assert sorted(loss.hosts for loss in found.losses) == sorted(lost)
     assert (found.unjudged, found.unknown) == (0, ())
     assert found.survived == sum(not any(set(one) <= set(failed) for one in lost) for failed in sets)
@@ -173,8 +169,7 @@ def test_domains_fail_whole(drawn: tuple[Snapshot, tuple[Domain, ...]], failures
         for some in sets
         if not survives(state, tuple(sorted(frozenset().union(*(hosts_of[name] for name in some)))))
     ]
-    smallest = [one for one in lost if not any(set(other) < set(one) for other in lost)]
-    assert sorted(loss.domains for loss in found.losses) == sorted(smallest)
+    assert sorted(loss.domains for loss in found.losses) == sorted(smallest(lost))
     assert found.safe is (not lost)
     for one in found.survivals:
         assert passes(state, one.hosts, one.homes)
@@ -202,7 +197,7 @@ def test_where_the_steps_end_the_worst_sets_are_looked_for_and_the_rest_is_count
     assert found.unjudged > 0
     assert found.safe is False
     assert found.tightest[0].room_for < 0
-    assert [one.survived for one in found.tightest[:1]] == [False]
+    assert found.tightest[0].survived is False
     assert {loss.hosts for loss in found.losses} <= {loss.hosts for loss in whole.losses}
     for part, all_of_it in zip(found.sizes, whole.sizes, strict=True):
         assert part.survived <= all_of_it.survived
