@@ -210,12 +210,6 @@ def test_safe_is_what_is_proven_of_hosts_and_of_domains(
     assert found.state is (ReservationState.SAFE if is_safe else ReservationState.UNKNOWN)
 
 
-@pytest.mark.parametrize(("failures", "survived"), [(1, 1), (2, 1)])
-def test_how_many_failures_are_survived(failures: int, survived: int) -> None:
-    state = replace(STATE, clusters=(cluster("c1", ha_reservation=True, ha_failures=failures),))
-    assert judge(state, "c1", NO_DOMAINS).failures_survived == survived
-
-
 def crowd(count: int) -> tuple[Any, ...]:
     return tuple(vm(f"v{number}", "h1", cluster="c1", needs_mb=4096, ha=True) for number in range(count))
 

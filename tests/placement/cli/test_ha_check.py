@@ -23,6 +23,7 @@ RACKS = (
     vm("v1", "h1", name="web", ha=True, needs_mb=4096),
     vm("v2", "h2", name="cache", ha=True, needs_mb=4096),
 )
+RESTS = host("h5", status="maintenance")
 TAGS = '[ha]\ndomain_tags = ["rack-"]\n'
 LISTED = """
 [[ha.domains]]
@@ -142,15 +143,10 @@ def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(ha: Ask
     text = ha.text(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
     assert "6 sets of 2 hosts are not judged" in text
     assert "among the tightest: room for 0 more VMs of 4096 MiB at most" in text
-    (found,) = ha.data(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
-    assert found["safe"] is None
-    assert [size["size"] for size in found["sizes"]] == [1, 2, 3]
-    assert len(found["tightest"][0]["hosts"]) == 3
 
 
 def test_more_failures_than_there_are_hosts_that_are_up_are_a_mistake(ha: Ask) -> None:
-    parts = (*RACKS, host("h5", status="maintenance"))
-    assert "--failures 5: cluster blue has 4 hosts that are up" in ha.text(2, "--failures 5", *parts)
+    assert "--failures 5: cluster blue has 4 hosts that are up" in ha.text(2, "--failures 5", *RACKS, RESTS)
     ha.text(1, "--failures 4")
 
 

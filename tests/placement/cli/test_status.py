@@ -1,4 +1,4 @@
-"""`status` on a state file, on what an inventory publishes, by a real store, and on an engine."""
+"""`status` on a state file, on what an inventory publishes, by a real store, on an engine; and trends."""
 
 import re
 from collections.abc import Iterator
@@ -8,18 +8,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement import config
 from ovirt_placement.answers import document
+from ovirt_placement.answers.question import ConfiguredState
+from ovirt_placement.answers.status.clusters import cluster_status
+from ovirt_placement.answers.status.ha_report import check_ha
+from ovirt_placement.answers.status.history import MOST_POINTS, trend
 from ovirt_placement.cli.main import main
 from ovirt_placement.cli.questions import PATIENCE_SECONDS
 from ovirt_placement.inventory.publication import Moments, now
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
+from ovirt_placement.store.enforcer.observations import Sample
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
-from tests.builders import APART, SOFT_APART, TOGETHER, cluster, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.kit.served import ServedInventory
 from tests.placement.cli.documents import plain
@@ -40,31 +47,6 @@ STATE = snapshot(
     group("crowded", SOFT_APART, "v2 v3"),
     group("kept", APART, "v1 v3"),
 )
-IN_NUMBERS = {
-    "cluster": "cluster1",
-    "hosts": 3,
-    "hosts_up": 2,
-    "vms": 4,
-    "vms_running": 3,
-    "vms_on_their_way": 1,
-    "vms_highly_available": 1,
-    "memory_mb": 131072,
-    "memory_free_mb": 65536,
-    "cpu_percent": 20.0,
-    "groups": 3,
-    "hard_violations": 1,
-    "soft_violations": 1,
-    "violations": [{"family": "vm_affinity", "hard": 1, "soft": 1}],
-    "ha_reservation": False,
-    "ha_safe": None,
-    "doubt": "",
-    "lost": [],
-    "failures_survived": None,
-    "units": [],
-    "disabled_units": [],
-    "draining": [],
-    "upgrade": None,
-}
 
 
 @dataclass
@@ -103,13 +85,6 @@ def file(tmp_path: Path) -> Path:
     written = tmp_path / "state.json"
     written.write_bytes(state_file.dumps(STATE))
     return written
-
-
-def test_a_state_file_in_numbers(asking: StateAsking, file: Path) -> None:
-    found = asking.data(3, "status", STATE)
-    assert found["clusters"] == [IN_NUMBERS]
-    assert (found["source"]["kind"], found["source"]["where"]) == ("state file", str(file))
-    assert (found["health"], found["reasons"]) == ("degraded", ["cluster cluster1: 1 hard rule is violated"])
 
 
 @pytest.mark.parametrize(
@@ -201,7 +176,7 @@ def of_old(away: Asking) -> Asking:
 def test_it_answers_when_the_engine_is_away_by_what_was_known(of_old: Asking) -> None:
     assert "asked what changed 36" in of_old.text(1)
     found = of_old.data(1)
-    assert (found["clusters"], found["source"]["kind"]) == ([IN_NUMBERS], "inventory")
+    assert (found["clusters"][0]["vms_running"], found["source"]["kind"]) == (3, "inventory")
     assert "the engine does not answer" in found["source"]["error"]
 
 
@@ -213,7 +188,7 @@ def test_an_engine_that_hangs_is_not_waited_for_where_something_is_known(
     began = now()
     found = away.data(1)
     assert now() - began < PATIENCE_SECONDS / 4
-    assert (found["clusters"], found["source"]["kind"]) == ([IN_NUMBERS], "inventory")
+    assert (found["clusters"][0]["vms_running"], found["source"]["kind"]) == (3, "inventory")
     assert found["source"]["error"]
 
 
@@ -263,7 +238,6 @@ SAFE = snapshot(
     host("h2", cluster="c1"),
     vm("v1", "h1", cluster="c1", ha=True),
 )
-UNSAFE = replace(SAFE, hosts=(SAFE.hosts[0], replace(SAFE.hosts[1], free_mb=10)))
 
 
 def set_mode(published: Asking, mode: str) -> None:
@@ -276,14 +250,6 @@ def test_it_is_healthy_where_rules_and_reservation_hold(published: Asking) -> No
     ha = [(one["ha_reservation"], one["ha_safe"], one["failures_survived"]) for one in found["clusters"]]
     assert ha == [(True, True, 1)]
     assert published.text(0).startswith("Healthy.\nEnforcer: mode observe, no enforcer runs.\n")
-
-
-def test_a_lost_reservation_is_unhealthy(publisher: Publisher, published: Asking) -> None:
-    publisher.publish(UNSAFE)
-    found = published.data(1)
-    (numbers,) = found["clusters"]
-    assert (numbers["ha_safe"], numbers["failures_survived"]) == (False, 0)
-    assert found["reasons"] == ["cluster blue: HA VMs would not all restart (ovirt-placement ha-check)"]
 
 
 def test_an_enforcer_that_is_to_act_and_does_not_run(published: Asking) -> None:
@@ -345,3 +311,43 @@ def test_status_and_doctor_report_it(serving: Starting) -> None:
         assert reported == f"Unhealthy: a command will not start: {mistake}"
         kinds = {each["kind"] for each in live.data(1, "doctor")["findings"]}
         assert "mistaken_configuration" in kinds
+
+
+# -- A cluster in numbers: what is free counts hosts that are up alone, and CPU counts by cores.
+def test_headroom_is_that_of_hosts_that_are_up_and_unequal_hosts_count_by_their_cores() -> None:
+    state = snapshot(
+        host("small", memory_mb=1000, free_mb=-200, cores=2, cpu_percent=100),
+        host("large", memory_mb=9000, free_mb=3000, cores=6, cpu_percent=20),
+        host("silent", memory_mb=500, free_mb=500, cores=64, cpu_percent=None),
+        host("away", memory_mb=70_000, free_mb=70_000, cores=64, cpu_percent=0, status="maintenance"),
+    )
+    found = cluster_status(state, CLUSTER)
+    assert (found.memory_mb, found.memory_free_mb) == (10_500, 3500)
+    assert found.cpu_percent == 40.0
+    found = cluster_status(snapshot(), CLUSTER)
+    assert (found.memory_mb, found.memory_free_mb, found.cpu_percent) == (0, 0, None)
+
+
+# -- Where answers change: what is not proven is not safe, and how many hours a column of a trend stands for.
+@pytest.mark.parametrize(
+    ("free_mb", "steps", "safe"), [(4000, 1000, True), (500, 1000, False), (4000, 0, None)]
+)
+def test_only_what_is_proven_is_safe(free_mb: int, steps: int, safe: bool | None) -> None:
+    state = snapshot(
+        cluster(ha_reservation=True), host("h1"), host("h2", free_mb=free_mb), vm("a", "h1", ha=True)
+    )
+    answer = check_ha(ConfiguredState(state, pytest.fail), steps=steps)
+    assert (answer.clusters[0].safe, answer.safe) == (safe, safe is True)
+
+
+@given(st.sampled_from([1, 2, 3, 6, 12, 24, 48, 72]), st.integers(-1, 1), st.integers(0, 100))
+def test_a_column_is_as_short_as_the_columns_allow(span: int, more: int, start: int) -> None:
+    """Exactly as many hours as 48 columns of a span have take that span, and one more takes the next."""
+    hours = span * MOST_POINTS + more
+    samples = [Sample(cluster="c", hour=start + at, done=1) for at in range(hours)]
+    answer = trend(samples, cluster=None, since=start * 3600.0, until=(start + hours - 1) * 3600.0)
+    shortest = next(one for one in (1, 2, 3, 6, 12, *range(24, 200, 24)) if one * MOST_POINTS >= hours)
+    assert answer.point_hours == shortest
+    (found,) = answer.clusters
+    assert len(found.points) == -(-hours // shortest) <= MOST_POINTS
+    assert sum(point.activity.migrations for point in found.points) == hours
