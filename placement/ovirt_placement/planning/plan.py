@@ -292,3 +292,5 @@ class Deadline:
 
 NEVER = Deadline(lambda: math.inf)
 NO_TIME = Deadline(lambda: 0.0)
+#: Moves that are checked by all rules however late it is, so that no short plan is lost.
+ALWAYS_CHECKED = 32

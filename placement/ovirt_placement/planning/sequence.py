@@ -4,11 +4,13 @@ A swap goes through a third host, a bystander makes room. The search is best-fir
 VMs concerned: a way is judged by its migrations so far and the VMs that are not yet where they should be.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, takewhile
+from math import inf
 
-from ovirt_placement.planning.plan import Deadline
+from ovirt_placement.planning.plan import ALWAYS_CHECKED, Deadline
 from ovirt_placement.planning.problem.bound import BestFirst, closures
 from ovirt_placement.planning.problem.ends import score, value
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
@@ -19,10 +21,11 @@ from ovirt_placement.rules.elements.assignment import Budget
 def direct_moves(placement: ProblemPlacement, where: Mapping[str, str]) -> list[Move]:
     """Legal moves that bring as many VMs as may go straight to their hosts in `where`; changes `placement`.
 
-    What repairs a hard rule goes first.
+    What repairs a hard rule goes first. Where so many move that there may be time to check a part of them
+    alone, rules are repaired one after another, those first that take few VMs.
     """
     waiting = {vm for vm, host in where.items() if placement.where(vm) != host}
-    asked = sorted(waiting, key=lambda vm: (not _repairs(placement, vm), vm))
+    asked = _in_order(placement, waiting)
     moves: list[Move] = []
     while asked:
         next_round: dict[str, None] = {}
@@ -38,8 +41,18 @@ def direct_moves(placement: ProblemPlacement, where: Mapping[str, str]) -> list[
     return moves
 
 
-def _repairs(placement: ProblemPlacement, vm: str) -> bool:
-    return any(goal.hard and placement.violated(goal) for goal in placement.problem.goals_of.get(vm, ()))
+def _in_order(placement: ProblemPlacement, waiting: Collection[str]) -> list[str]:
+    """VMs by the rule that they repair, if by names alone a part of them might repair next to nothing."""
+    goals_of = placement.problem.goals_of
+    violated = {vm: [one for one in goals_of.get(vm, ()) if placement.violated(one)] for vm in waiting}
+    if len(waiting) <= ALWAYS_CHECKED:
+        return sorted(waiting, key=lambda vm: (not any(one.hard for one in violated[vm]), vm))
+    vms_of = Counter(one.number for goals in violated.values() for one in goals)
+    ranks = {
+        vm: min(((one.level, vms_of[one.number], one.number) for one in goals), default=(inf,))
+        for vm, goals in violated.items()
+    }
+    return sorted(waiting, key=lambda vm: (ranks[vm], vm))
 
 
 def straight(placement: ProblemPlacement, vm: str, where: Mapping[str, str]) -> Move | None:

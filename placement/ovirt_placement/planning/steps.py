@@ -11,6 +11,7 @@ from ovirt_placement.lookups import share
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.planning.dependencies import waits
 from ovirt_placement.planning.plan import (
+    ALWAYS_CHECKED,
     NEVER,
     Deadline,
     Obstacle,
@@ -209,10 +210,6 @@ class Certified(NamedTuple):
     whole: bool
 
 
-#: Moves that are checked however late it is, so that no short plan is lost.
-_FEW_MOVES = 32
-
-
 def certify(
     snapshot: Snapshot, problem: Problem, moves: Sequence[Move], deadline: Deadline = NEVER
 ) -> Certified:
@@ -220,7 +217,7 @@ def certify(
     steps: list[Step] = []
     placement, state = ProblemPlacement(problem), Following(snapshot, problem.cluster)
     for move, after in zip(moves, waits(problem, moves), strict=True):
-        if len(steps) >= _FEW_MOVES and deadline.over:
+        if len(steps) >= ALWAYS_CHECKED and deadline.over:
             return Certified(tuple(steps), state.state(), None, whole=False)
         bare = _step(placement, move, after)
         step = replace(bare, seconds=step_seconds(snapshot.vm_by_id[vm] for vm in bare.vms))

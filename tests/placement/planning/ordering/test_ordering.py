@@ -37,6 +37,22 @@ def test_what_needs_no_other_waits_for_nobody() -> None:
     assert reported(ordered(state, a="h2", b="h2", c="h1")) == ["a>h2", "b>h2", "c>h1"]
 
 
+def test_of_many_moves_the_first_repair_as_many_rules_as_they_can() -> None:
+    """Only so many may be checked in time: by names those of one large group came first."""
+    crowd = [f"a{number:02}" for number in range(31)]
+    pairs = [(f"b{number}", f"c{number}") for number in range(10)]
+    state = snapshot(
+        *map(host, [f"h{number}" for number in range(40)]), *(vm(one, "h0") for one in crowd),
+        *(vm(one, f"h{at}") for at, pair in enumerate(pairs, 1) for one in pair),
+        *(group(f"g{first}", APART, f"{first} {second}") for first, second in pairs),
+        group("soft", SOFT_APART, "b0 b1"), group("crowd", APART, " ".join(crowd)),
+    )  # fmt: skip
+    away = {one: f"h{at}" for at, one in enumerate(crowd[1:], 1)}
+    moves = ordered(state, **away, **{first: "h39" for first, _ in pairs}).moves
+    assert [next(iter(one.move.vms)) for one in moves[:10]] == [first for first, _ in pairs]
+    assert len(moves) == 40
+
+
 def test_a_swap_goes_through_a_third_host() -> None:
     state = snapshot(full("h1"), full("h2"), full("h3", 8), big("a", "h1"), big("b", "h2"))
     found = ordered(state, a="h2", b="h1")
