@@ -38,7 +38,7 @@ def test_what_needs_no_other_waits_for_nobody() -> None:
 
 
 def test_of_many_moves_the_first_repair_as_many_rules_as_they_can() -> None:
-    """Only so many may be checked in time: by names those of one large group came first."""
+    """There may be time to check these alone: by names those of one large group came first."""
     crowd = [f"a{number:02}" for number in range(31)]
     pairs = [(f"b{number}", f"c{number}") for number in range(10)]
     state = snapshot(
