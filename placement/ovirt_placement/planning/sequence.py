@@ -21,8 +21,8 @@ from ovirt_placement.rules.elements.assignment import Budget
 def direct_moves(placement: ProblemPlacement, where: Mapping[str, str]) -> list[Move]:
     """Legal moves that bring as many VMs as may go straight to their hosts in `where`; changes `placement`.
 
-    What repairs a hard rule goes first. Where so many move that there may be time to check a part of them
-    alone, rules are repaired one after another, those first that take few VMs.
+    What repairs a hard rule goes first. Where more move than there may be time to check, rules are repaired
+    one after another, those first that take few VMs.
     """
     waiting = {vm for vm, host in where.items() if placement.where(vm) != host}
     asked = _in_order(placement, waiting)
