@@ -9,7 +9,7 @@ import textwrap
 import threading
 import time
 import xmlrpc.client
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -131,7 +131,7 @@ def serving(
     place: Path,
     *,
     config: str = "",
-    environment: dict[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
     shell: str = "",
     **modules: str,
 ) -> Iterator[RunningProxy]:
@@ -145,7 +145,7 @@ def serving(
 def running(
     *folders: Path,
     config: str = "",
-    environment: dict[str, str] | None = None,
+    environment: Mapping[str, str] | None = None,
     listen: str = "127.0.0.1:0",
     shell: str = "",
     pass_fds: Sequence[int] = (),
@@ -159,8 +159,9 @@ def running(
         words += ["--listen", listen]
     for folder in folders:
         words += ["--plugins", str(folder)]
-    with _config_file(folders, config) as file, TemporaryDirectory() as temporary:
-        if file:
+    with TemporaryDirectory() as temporary:
+        if folders or config:
+            (file := Path(temporary, "proxy.toml")).write_text(_at_once(config), "utf-8")
             words += ["--config", str(file)]
         log = Path(temporary, "log")
         process = _started(words, log, {**os.environ, **(environment or {})}, shell, pass_fds)
@@ -186,7 +187,7 @@ def handing_over(server: socket.socket) -> str:
 
 
 def _started(
-    words: Sequence[str], log: Path, environment: dict[str, str], shell: str, pass_fds: Sequence[int]
+    words: Sequence[str], log: Path, environment: Mapping[str, str], shell: str, pass_fds: Sequence[int]
 ) -> subprocess.Popen[str] | Forked:
     if not shell and not pass_fds:
         return Forked(main, words, log, environment)
@@ -220,20 +221,9 @@ def eventually(condition: Callable[[], Any], seconds: float = 100.0, what: str =
         pause = min(0.1, 1.5 * pause)
 
 
-@contextmanager
-def _config_file(folders: tuple[Path, ...], config: str) -> Iterator[Path | None]:
+def _at_once(config: str) -> str:
     """Discovery is answered at once, unless the configuration says how late: no engine starts here."""
-    if not folders and not config:
-        yield None
-        return
     text = textwrap.dedent(config)
     if "[calls]" not in text:
-        text += AT_ONCE
-    elif "discovery_seconds" not in text:
-        text = text.replace("[calls]\n", AT_ONCE)
-    file = (folders[0].parent if folders else Path.cwd()) / f"proxy-{os.urandom(4).hex()}.toml"
-    file.write_text(text, "utf-8")
-    try:
-        yield file
-    finally:
-        file.unlink()
+        return text + AT_ONCE
+    return text if "discovery_seconds" in text else text.replace("[calls]\n", AT_ONCE)
