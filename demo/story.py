@@ -209,11 +209,8 @@ class Story:
 
     @contextmanager
     def _system(self) -> Iterator[ovirtsdk4.services.SystemService]:
-        connection = ovirtsdk4.Connection(f"{self._stage.url}/ovirt-engine/api", USER, PASSWORD)
-        try:
+        with ovirtsdk4.Connection(f"{self._stage.url}/ovirt-engine/api", USER, PASSWORD) as connection:
             yield connection.system_service()
-        finally:
-            connection.close()
 
     def _read(self) -> _Placement:
         with self._system() as system:

@@ -9,7 +9,7 @@ import sys
 import threading
 import tomllib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from email import message_from_string
 from pathlib import Path
 
@@ -203,25 +203,20 @@ def test_alertmanager_routes_by_labels_and_names_that_alerts_have() -> None:
 @contextmanager
 def engines(folder: Path, rules: dict[str, AffinityRule]) -> Iterator[None]:
     """An engine of each name, whose two VMs run on two hosts and have this rule; their configurations."""
-    servers = []
-    for name, rule in rules.items():
-        state = snapshot(
-            cluster("c", name=f"{name}-1"),
-            *(host(one, cluster="c") for one in ("node1", "node2")),
-            vm("db1", "node1", cluster="c"),
-            vm("db2", "node2", cluster="c"),
-            group("pair", rule, "db1 db2", cluster="c"),
-        )
-        server = serve(Engine.from_snapshot(state, clock=START))
-        servers.append(server)
-        (folder / name).mkdir()
-        made = write_configuration(folder / name, server.api_url, engine=f'name = "{name}"')
-        (folder / f"{name}.toml").write_text(made.read_text())
-    try:
+    with ExitStack() as servers:
+        for name, rule in rules.items():
+            state = snapshot(
+                cluster("c", name=f"{name}-1"),
+                *(host(one, cluster="c") for one in ("node1", "node2")),
+                vm("db1", "node1", cluster="c"),
+                vm("db2", "node2", cluster="c"),
+                group("pair", rule, "db1 db2", cluster="c"),
+            )
+            server = servers.enter_context(closing(serve(Engine.from_snapshot(state, clock=START))))
+            (folder / name).mkdir()
+            made = write_configuration(folder / name, server.api_url, engine=f'name = "{name}"')
+            (folder / f"{name}.toml").write_text(made.read_text())
         yield
-    finally:
-        for server in servers:
-            server.close()
 
 
 def ask(folder: Path, *question: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -153,11 +153,5 @@ def _engine(folder: Path) -> Iterator[str]:
     """An engine with the story's state, in the folder of the story's files."""
     with proxy_url(os.environ) as proxy:
         engine = Engine.from_snapshot(STATE, clock=datetime.now(UTC), seed=1, settings=PROMPT, proxy=proxy)
-        server = serve(engine)
-        before = Path.cwd()
-        os.chdir(folder)
-        try:
+        with closing(serve(engine)) as server, chdir(folder):
             yield str(write_configuration(folder, server.api_url))
-        finally:
-            os.chdir(before)
-            server.close()

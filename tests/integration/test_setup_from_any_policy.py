@@ -4,6 +4,7 @@ Any run may end after any of its requests; the next one goes on.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
@@ -136,13 +137,10 @@ class World:
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
     engine = Engine.from_snapshot(STATE, clock=datetime(2026, 3, 1, tzinfo=UTC), settings=PROMPT)
-    server = serve(engine)
-    account = EngineSettings(url=server.api_url, username="admin@internal")
-    try:
+    with closing(serve(engine)) as server:
+        account = EngineSettings(url=server.api_url, username="admin@internal")
         with EngineConnection(account, {"OVIRT_PASSWORD": "password"}) as connection:
             yield World(engine, connection)
-    finally:
-        server.close()
 
 
 #: How many requests the runs before the last get through.

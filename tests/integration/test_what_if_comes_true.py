@@ -7,7 +7,7 @@ violates; then hosts fail, and VMs start where it was said.
 import random
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,8 +124,7 @@ class World:
 def enforced(engine: Engine, folder: Path) -> Iterator[World]:
     """The engine behind HTTP, with what is read of it, and a real enforcer once the stage performs."""
     folder.mkdir()
-    server = serve(engine)
-    try:
+    with closing(serve(engine)) as server:
         config = configured(folder, server.api_url, ENFORCER)
         stage = Stage(Story(until=UNTIL, enforcer=ENFORCER), engine, server, folder)
         world = World(engine, stage, inventory.snapshot(config=config, max_age=0.0, deadline=120.0))
@@ -136,8 +135,6 @@ def enforced(engine: Engine, folder: Path) -> Iterator[World]:
             daemon_of(config, connection, stage.clock) as daemon,
         ):
             stage.perform(daemon, connection)
-    finally:
-        server.close()
 
 
 def carry_out(seed: int, folder: Path, seen: Counter[str]) -> None:

@@ -7,7 +7,7 @@ and decisions.log is what the enforcer is expected to say, with simulated second
 import logging
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import inf
@@ -142,10 +142,9 @@ def play(scenario: Path, folder: Path) -> list[str]:
     story = msgspec.convert(tomllib.loads((scenario / "story.toml").read_text()), Story)
     settings = msgspec.structs.replace(PROMPT, **story.engine)
     engine = Engine.from_snapshot(state_file.load(scenario / "state.json"), clock=START, settings=settings)
-    server = serve(engine)
-    stage = Stage(story, engine, server, folder)
-    stage.advance(0.0)
-    try:
+    with closing(serve(engine)) as server:
+        stage = Stage(story, engine, server, folder)
+        stage.advance(0.0)
         config = configured(folder, server.api_url, story.enforcer)
         with (
             connect(config.engine) as connection,
@@ -154,8 +153,6 @@ def play(scenario: Path, folder: Path) -> list[str]:
             daemon_of(config, connection, stage.clock, patience_seconds=_PATIENCE_SECONDS) as daemon,
         ):
             stage.perform(daemon, connection)
-    finally:
-        server.close()
     return [*stage.log, *stage.placement()]
 
 

@@ -159,8 +159,7 @@ def paged(
     """A page about this state; `web` are further lines of its section, `first` is one of its clusters, and
     `named` is how browsers know it, where that is another name."""
     engine = Engine.from_snapshot(state, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=1, settings=Settings())
-    server = serve(engine)
-    try:
+    with closing(serve(engine)) as server:
         more = f'[web]\nlisten = "{listen}"\naudit_log = "{folder}/audit.log"\n{web}\n'
         file = write_configuration(
             folder,
@@ -174,8 +173,6 @@ def paged(
             cookie = page.session()
             page.until(lambda: "Hosts up" in page.ask(f"/cluster/{first}", cookie=cookie).text)
             yield page
-    finally:
-        server.close()
 
 
 @contextmanager
@@ -184,9 +181,8 @@ def paged_several(
 ) -> Iterator[tuple[Page, Page]]:
     """A page of two engines, the second of which is called east; `first` is a cluster of either."""
     engine = Engine.from_snapshot(other, clock=datetime(2026, 1, 1, tzinfo=UTC), seed=2, settings=Settings())
-    server = serve(engine)
-    (folder / "east").mkdir()
-    try:
+    with closing(serve(engine)) as server:
+        (folder / "east").mkdir()
         file = write_configuration(
             folder / "east",
             f"{server.url}/ovirt-engine/api",
@@ -210,8 +206,6 @@ def paged_several(
             cookie = east.session()
             east.until(lambda: "Hosts up" in east.ask(f"/cluster/{first[1]}", cookie=cookie).text)
             yield page, east
-    finally:
-        server.close()
 
 
 def certified(folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -159,11 +159,8 @@ class World:
 def world(folder: Path) -> Iterator[World]:
     folder.mkdir()
     engine = Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
-    server = serve(engine)
-    try:
+    with closing(serve(engine)) as server:
         yield World(folder, engine, server.api_url)
-    finally:
-        server.close()
 
 
 def lived_through(world: World, where: str = "", *, deadly: bool = True) -> list[str]:

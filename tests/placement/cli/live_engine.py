@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,19 +89,16 @@ def live_engine(
     prepare(engine)
     changes: list[str] = []
     _record(changes, monkeypatch)
-    server = serve(engine, users=users)
     config = folder / "placement.toml"
-    config.write_text(
-        f'[engine]\nurl = "{server.api_url}"\nusername = "{username}"\n'
-        f'[inventory]\ndirectory = "{folder}/run"\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
-        # What a decision would go on without, on a machine that may be very busy.
-        f"patience_seconds = 30.0\n{more}"
-    )
     monkeypatch.setenv("OVIRT_PASSWORD", PASSWORD)
-    try:
+    with closing(serve(engine, users=users)) as server:
+        config.write_text(
+            f'[engine]\nurl = "{server.api_url}"\nusername = "{username}"\n'
+            f'[inventory]\ndirectory = "{folder}/run"\n[store]\nurl = "sqlite:///{folder}/store.db"\n'
+            # What a decision would go on without, on a machine that may be very busy.
+            f"patience_seconds = 30.0\n{more}"
+        )
         yield LiveEngine(engine, server, changes, config, capsys)
-    finally:
-        server.close()
 
 
 def _record(changes: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

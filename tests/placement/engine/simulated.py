@@ -1,7 +1,7 @@
 """A simulated engine, and a connection to it; and VMs with an owner, a disk and an interface."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,12 +22,8 @@ START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 def simulated(state: Snapshot, **served: Any) -> Iterator[tuple[Engine, Server, EngineConnection]]:
     """And the server, which may be given a certificate or another password."""
     engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
-    server = serve(engine, **served)
-    try:
-        with connected(server.api_url) as connection:
-            yield engine, server, connection
-    finally:
-        server.close()
+    with closing(serve(engine, **served)) as server, connected(server.api_url) as connection:
+        yield engine, server, connection
 
 
 def owned(number: int) -> Snapshot:
