@@ -12,19 +12,8 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import state_file
+from tools.engine_conformance import comparing
 from tools.engine_conformance.__main__ import UNITS, write
-from tools.engine_conformance.comparing import (
-    Ask,
-    Comparison,
-    Copy,
-    Switch,
-    Unit,
-    as_hosts,
-    compare,
-    first_move,
-    same,
-    same_order,
-)
 from tools.engine_conformance.questions import Question, State, placing, random_state
 from tools.engine_conformance.switches import CRASH_FOR_ALL, CRASH_OF_A_HOST_ASIDE
 
@@ -44,21 +33,23 @@ def roomy_at_the_limit(question: Question) -> list[str]:
     return [one["id"] for one in hosts if one["id"] in question.hosts and one["free_mb"] >= 1200]
 
 
-def asking(answer: Answer) -> Ask:
+def asking(answer: Answer) -> comparing.Ask:
     def ask(questions: Sequence[Question]) -> list[Any]:
         return [answer(question) for question in questions]
 
     return ask
 
 
-def unit(ours: Answer, *switches: Switch, beforehand: Sequence[Switch] = ()) -> Unit:
-    copy = Copy(ours, switches, tuple(beforehand))
-    return Unit("roomy", "filter", placing, {"copy": copy}, same(as_hosts))
+def unit(
+    ours: Answer, *switches: comparing.Switch, beforehand: Sequence[comparing.Switch] = ()
+) -> comparing.Unit:
+    copy = comparing.Copy(ours, switches, tuple(beforehand))
+    return comparing.Unit("roomy", "filter", placing, {"copy": copy}, comparing.same(comparing.as_hosts))
 
 
-def compared(ours: Unit, answer: Answer = roomy, questions: int = 500) -> Comparison:
+def compared(ours: comparing.Unit, answer: Answer = roomy, questions: int = 500) -> comparing.Comparison:
     """What became of the unit's copy, where the engine answers like this."""
-    return compare(ours, asking(answer), ours.questions(1, questions))["copy"]
+    return comparing.compare(ours, asking(answer), ours.questions(1, questions))["copy"]
 
 
 def raising(where: str) -> Answer:
@@ -86,7 +77,7 @@ def test_a_switch_explains_only_what_it_changes() -> None:
         hosts = [{**one, "free_mb": 0} if one["free_mb"] < 1200 else one for one in question.state["hosts"]]
         return question.about({**question.state, "hosts": hosts})
 
-    limit = Switch("limit", instead)
+    limit = comparing.Switch("limit", instead)
     found = compared(unit(roomy_at_the_limit, limit))
     assert not found.differences
     assert found.switched["limit"] > 0
@@ -94,7 +85,7 @@ def test_a_switch_explains_only_what_it_changes() -> None:
 
 
 def test_both_are_asked_what_is_carried_out_beforehand() -> None:
-    full = Switch("full", lambda question: question.about(_full(question)))
+    full = comparing.Switch("full", lambda question: question.about(_full(question)))
     found = compared(unit(roomy_at_the_limit, beforehand=[full]), questions=200)
     assert not found.differences
     assert found.switched["full"] > 0
@@ -139,19 +130,19 @@ def question(**request: Any) -> Question:
 
 def test_what_the_engine_shuffles_may_come_in_any_order() -> None:
     runs = [["a", "b", "c"], ["b", "a", "c"]]
-    assert same_order(question(), runs, ["b", "a", "c"])
-    assert not same_order(question(), runs, ["a", "c", "b"])
-    assert not same_order(question(), runs, ["a", "b"])
-    assert not same_order(question(), runs, ["a", "b", "c", "d"])
+    assert comparing.same_order(question(), runs, ["b", "a", "c"])
+    assert not comparing.same_order(question(), runs, ["a", "c", "b"])
+    assert not comparing.same_order(question(), runs, ["a", "b"])
+    assert not comparing.same_order(question(), runs, ["a", "b", "c", "d"])
 
 
 def test_the_first_move_counts_without_the_source() -> None:
     engine = [{"vm": "a", "hosts": ["x", "y", "h"]}, {"vm": "b", "hosts": ["x", "h"]}]
-    assert first_move(question(), engine, {"vm": "a", "hosts": ["x", "y"]})
-    assert not first_move(question(), engine, {"vm": "a", "hosts": ["y", "x"]})
-    assert not first_move(question(), engine, {"vm": "b", "hosts": ["x"]})
-    assert not first_move(question(), engine, None)
-    assert first_move(question(), [], None)
+    assert comparing.first_move(question(), engine, {"vm": "a", "hosts": ["x", "y"]})
+    assert not comparing.first_move(question(), engine, {"vm": "a", "hosts": ["y", "x"]})
+    assert not comparing.first_move(question(), engine, {"vm": "b", "hosts": ["x"]})
+    assert not comparing.first_move(question(), engine, None)
+    assert comparing.first_move(question(), [], None)
 
 
 # -- The random states are states, the same for the same seed, and hold all that the comparison is about.
@@ -192,7 +183,7 @@ def _elsewhere(state: State) -> list[str]:
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=list(UNITS))
-def test_questions_are_about_what_is_there(unit: Unit) -> None:
+def test_questions_are_about_what_is_there(unit: comparing.Unit) -> None:
     for question in unit.questions(1, 30):
         known = {one["id"] for name in ("clusters", "hosts", "vms") for one in question.state[name]}
         asked = [question.request.get("cluster"), *question.request.get("vms", ())]

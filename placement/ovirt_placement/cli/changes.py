@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ovirt_placement import config
 from ovirt_placement.answers.document import ChangeDocument
 from ovirt_placement.answers.question import REPAIR, conditions_parameter
-from ovirt_placement.cli.questions import (
-    PATIENCE_SECONDS,
-    add_change,
-    add_config,
-    add_parameter,
-    show_answer,
-    show_json,
-    show_text,
-)
+from ovirt_placement.cli import questions
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.store.sql import access
 from ovirt_placement.store.sql.access import StoreAccess
@@ -86,7 +78,9 @@ def connected(args: argparse.Namespace) -> EngineConnection:
 
 def fresh_state(args: argparse.Namespace) -> Snapshot:
     """The state that a change is judged by: read now, with all that rules need."""
-    return inventory.snapshot(config=config.load(args.config), max_age=0.0, deadline=PATIENCE_SECONDS)
+    return inventory.snapshot(
+        config=config.load(args.config), max_age=0.0, deadline=questions.PATIENCE_SECONDS
+    )
 
 
 # -- Records who asks the engine for a change, before it is asked and once it has answered.
@@ -161,9 +155,9 @@ def show_change(
     for warning in warnings:
         say(f"warning: {warning}")
     if args.json:
-        show_json(answer)
+        questions.show_json(answer)
     else:
-        show_text(lines)
+        questions.show_text(lines)
 
 
 # -- `--what-if` and `--fail-if` of commands that change something: look before anything is written.
@@ -175,11 +169,11 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
         help="write nothing; show the effect: violations, migrations, survived failures (docs/what-if.md)",
     )
     refused = "write nothing, and exit with status 3, if any of these is true"
-    add_parameter(parser, "fail_if", conditions_parameter(refused))
+    questions.add_parameter(parser, "fail_if", conditions_parameter(refused))
     parser.set_defaults(known_age_seconds=None)  # a change is judged by what is fresh
-    add_parameter(parser, "repair", REPAIR)
-    add_config(parser)
-    add_change(parser)
+    questions.add_parameter(parser, "repair", REPAIR)
+    questions.add_config(parser)
+    questions.add_change(parser)
 
 
 def stops(args: argparse.Namespace, intended: Callable[[], tuple[Snapshot, Change]]) -> int | None:
@@ -195,7 +189,7 @@ def stops(args: argparse.Namespace, intended: Callable[[], tuple[Snapshot, Chang
     found = preview(state, change, repair=args.repair, deadline=deadline, fail_if=args.fail_if)
     if args.what_if or found.fails:
         if args.json:
-            show_answer(args, found)
+            questions.show_answer(args, found)
         else:
             print("\n".join(lines(found)))
     if found.fails:

@@ -16,18 +16,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ovirt_placement import config
+from ovirt_placement.answers import question
 from ovirt_placement.answers.document import MOST_NAMES, Document, dated, known_state
-from ovirt_placement.answers.question import (
-    MOST_ROWS,
-    ConfiguredState,
-    Folded,
-    Parameter,
-    Question,
-    Reads,
-    Shown,
-    Table,
-    question_named,
-)
 from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Snapshot, state_file
@@ -101,12 +91,12 @@ def add_questions(
 ) -> None:
     """Add an action for each of these questions, about a state that is read so."""
     for name in names:
-        add_question_command(subparsers, question_named(name), reading=reading)
+        add_question_command(subparsers, question.question_named(name), reading=reading)
 
 
 def add_question_command(
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser],
-    asked: Question,
+    asked: question.Question,
     summary: str = "",
     *,
     examples: str = "",
@@ -134,7 +124,7 @@ def add_question_command(
 def add_parameter(
     parser: argparse.ArgumentParser,
     word: str,
-    parameter: Parameter,
+    parameter: question.Parameter,
     hint: Any = None,
     default: Any = None,
     one_of: dict[str, argparse._MutuallyExclusiveGroup] | None = None,
@@ -171,12 +161,12 @@ def _read_word(read: Callable[[str], Any], text: str) -> Any:
         raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
+def ask(asked: question.Question, read: Reader, args: argparse.Namespace) -> int:
     words = vars(args)
     state = read(args, asked.needs(words))
     snapshot = state if isinstance(state, Snapshot) else getattr(state, "snapshot", None)
     answer = asked.ask(state, **asked.arguments(words, snapshot))
-    shown = Shown(args.all, words, state)
+    shown = question.Shown(args.all, words, state)
     if args.json:
         show_answer(args, answer)
     else:
@@ -184,14 +174,14 @@ def ask(asked: Question, read: Reader, args: argparse.Namespace) -> int:
     return asked.status(answer, shown)
 
 
-def show_text(text: Iterable[str | Table], *, whole: bool = True) -> None:
+def show_text(text: Iterable[str | question.Table], *, whole: bool = True) -> None:
     """Print the lines and tables of an answer; unless it is wanted whole, no more than a person reads."""
     for part in text:
-        if isinstance(part, Table) and (whole or part.whole):
+        if isinstance(part, question.Table) and (whole or part.whole):
             print(table(part.rows, part.headers))
-        elif isinstance(part, Table):
+        elif isinstance(part, question.Table):
             _show_table(part)
-        elif isinstance(part, Folded):
+        elif isinstance(part, question.Folded):
             show_lines([part])
         else:
             print(part)
@@ -273,9 +263,9 @@ def read_measured(args: argparse.Namespace, measured: Measured) -> Snapshot:
     return read_state(args, measured=measured)
 
 
-def _read_configured(args: argparse.Namespace, measured: Measured) -> ConfiguredState:
+def _read_configured(args: argparse.Namespace, measured: Measured) -> question.ConfiguredState:
     known = read_state(args, measured=measured)
-    return ConfiguredState(known, lambda: config.load(args.config), live=args.state is None)
+    return question.ConfiguredState(known, lambda: config.load(args.config), live=args.state is None)
 
 
 def _read_health(args: argparse.Namespace, _: Measured) -> object:
@@ -286,19 +276,19 @@ def _read_health(args: argparse.Namespace, _: Measured) -> object:
     return health_of_engine(config.load(args.config), args.timeout)
 
 
-_READINGS: Mapping[Reads, Reading] = {
-    Reads.STATE: Reading(read_measured),
-    Reads.CONFIGURED: Reading(_read_configured),
-    Reads.HEALTH: Reading(_read_health),
-    Reads.CONFIGURATION: Reading(lambda args, _: config.load(args.config), _add_configuration),
+_READINGS: Mapping[question.Reads, Reading] = {
+    question.Reads.STATE: Reading(read_measured),
+    question.Reads.CONFIGURED: Reading(_read_configured),
+    question.Reads.HEALTH: Reading(_read_health),
+    question.Reads.CONFIGURATION: Reading(lambda args, _: config.load(args.config), _add_configuration),
 }
 
 
-def _show_table(part: Table) -> None:
+def _show_table(part: question.Table) -> None:
     """Print no more of it than a person reads."""
-    print(table([[_cut(str(cell)) for cell in row] for row in part.rows[:MOST_ROWS]], part.headers))
-    if len(part.rows) > MOST_ROWS:
-        print(f"... and {len(part.rows) - MOST_ROWS} more rows: --all shows them")
+    print(table([[_cut(str(cell)) for cell in row] for row in part.rows[: question.MOST_ROWS]], part.headers))
+    if len(part.rows) > question.MOST_ROWS:
+        print(f"... and {len(part.rows) - question.MOST_ROWS} more rows: --all shows them")
 
 
 def show_answer(args: argparse.Namespace, answer: Record) -> None:

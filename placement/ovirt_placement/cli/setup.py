@@ -9,34 +9,11 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.setup import ADMISSION_UNITS, SetupPlan
+from ovirt_placement.answers.setup import ADMISSION_UNITS, SetupPlan, previous
 from ovirt_placement.answers.setup import answer as answers
 from ovirt_placement.answers.setup.answer import PolicyChange, SetupOutcome, policy_change, policy_state
 from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
-from ovirt_placement.answers.setup.previous import (
-    DEFAULT,
-    Overview,
-    Target,
-    changed,
-    origin_of,
-    read_overview,
-    read_policy,
-    targets,
-    undo,
-    upgrading,
-)
-from ovirt_placement.cli.changes import (
-    add_writing,
-    connected,
-    fresh_state,
-    login_name,
-    one_by_one,
-    opened,
-    recorded,
-    show_change,
-    stops,
-    stored,
-)
+from ovirt_placement.cli import changes
 from ovirt_placement.cli.questions import add_command
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -58,9 +35,9 @@ class _Task(NamedTuple):
     """One policy, and the way to plan what is to be done about it, by what the engine has at that moment."""
 
     policy: str
-    plan: Callable[[Overview], SetupPlan]
+    plan: Callable[[previous.Overview], SetupPlan]
 
-    def planned(self, overview: Overview) -> SetupPlan | UserError:
+    def planned(self, overview: previous.Overview) -> SetupPlan | UserError:
         """What is to be done about a policy, or what speaks against it: that may be so of one of several."""
         try:
             return self.plan(overview)
@@ -77,25 +54,28 @@ class _Setup(NamedTuple):
     connection: EngineConnection
 
     # -- The policies that are meant.
-    def tasks(self, overview: Overview) -> Iterator[_Task]:
+    def tasks(self, overview: previous.Overview) -> Iterator[_Task]:
         """Raises `UserError` where it is not clear what is asked for."""
         args = self.args
         if args.undo and args.all_policies:
             yield from self._all_undone(overview)
         elif args.undo:
-            yield _Task(args.policy or DEFAULT, partial(self._undo, args.policy or DEFAULT, frozenset()))
+            yield _Task(
+                args.policy or previous.DEFAULT,
+                partial(self._undo, args.policy or previous.DEFAULT, frozenset()),
+            )
         elif args.all_policies:
-            for target in targets(overview, for_users=bool(args.property)):
+            for target in previous.targets(overview, for_users=bool(args.property)):
                 yield _Task(target.policy, partial(self._set_up, target))
         else:
             words = dict.fromkeys(args.cluster)
             clusters = tuple(find(word, "cluster", overview.users) for word in words)
-            target = Target(args.policy or DEFAULT, clusters)
+            target = previous.Target(args.policy or previous.DEFAULT, clusters)
             yield _Task(target.policy, partial(self._set_up, target))
 
-    def _all_undone(self, overview: Overview) -> Iterator[_Task]:
-        heads = tuple(changed(self.connection, overview))
-        going = frozenset(head.id for head in heads if origin_of(head.description) is not None)
+    def _all_undone(self, overview: previous.Overview) -> Iterator[_Task]:
+        heads = tuple(previous.changed(self.connection, overview))
+        going = frozenset(head.id for head in heads if previous.origin_of(head.description) is not None)
         # A policy may have been renamed or removed since its clusters were given keys.
         given_for: set[str] = set()
         with suppress(UserError):  # the store does not answer
@@ -103,20 +83,20 @@ class _Setup(NamedTuple):
         for name in dict.fromkeys((*(head.name for head in heads), *sorted(given_for))):
             yield _Task(name, partial(self._undo, name, going))
 
-    def _set_up(self, target: Target, overview: Overview) -> SetupPlan:
+    def _set_up(self, target: previous.Target, overview: previous.Overview) -> SetupPlan:
         args, clusters = self.args, {cluster.id for cluster in target.clusters}
         users = [user for user in overview.users if user.id in clusters]
         seen = read_seen(self.connection, overview, target.policy, users, target.origin)
         asked = dict(args.factor), dict(args.property), args.placement_keys, args.ha_admission
         return plan(seen, UnitChoice(target.policy, *asked))
 
-    def _undo(self, name: str, going: frozenset[str], overview: Overview) -> SetupPlan:
-        policy = read_policy(self.connection, overview, name)
-        return SetupPlan() if policy is None else undo(overview, policy, going)
+    def _undo(self, name: str, going: frozenset[str], overview: previous.Overview) -> SetupPlan:
+        policy = previous.read_policy(self.connection, overview, name)
+        return SetupPlan() if policy is None else previous.undo(overview, policy, going)
 
-    def left_alone(self, overview: Overview) -> Iterator[str]:
+    def left_alone(self, overview: previous.Overview) -> Iterator[str]:
         """What is not done about clusters, although all policies are meant."""
-        for name in upgrading(overview) if self.args.all_policies and not self.args.undo else ():
+        for name in previous.upgrading(overview) if self.args.all_policies and not self.args.undo else ():
             yield f"the cluster {name} is being upgraded and is left alone: run setup again when that is over"
 
     # -- The special keys that setup gives clusters, and that its undoing takes back.
@@ -140,7 +120,7 @@ class _Setup(NamedTuple):
         return self._decided_keys(policy, plan, there), there
 
     def _default_keys(self) -> DefaultKeys:
-        return stored(DefaultKeyStore, self.args, DefaultKeyStore.read, DefaultKeys())
+        return changes.stored(DefaultKeyStore, self.args, DefaultKeyStore.read, DefaultKeys())
 
     def _decided_keys(self, policy: str, plan: SetupPlan, there: DefaultKeys) -> DefaultKeyChange:
         if self.args.undo:
@@ -148,11 +128,11 @@ class _Setup(NamedTuple):
         return answers.keys_to_give(policy, plan.clusters, there)
 
     def _write_keys(self, policy: str, plan: SetupPlan) -> None:
-        with opened(DefaultKeyStore, self.args) as store:
-            store.change(lambda there: self._decided_keys(policy, plan, there), set_by=login_name())
+        with changes.opened(DefaultKeyStore, self.args) as store:
+            store.change(lambda there: self._decided_keys(policy, plan, there), set_by=changes.login_name())
 
     # -- What is previewed, and what is done.
-    def intended(self, overview: Overview, tasks: Iterable[_Task]) -> tuple[Snapshot, Change]:
+    def intended(self, overview: previous.Overview, tasks: Iterable[_Task]) -> tuple[Snapshot, Change]:
         """Our units in force in their clusters; with what speaks against single policies, and their notes."""
         from ovirt_placement.forecast import changed_policies
 
@@ -166,12 +146,12 @@ class _Setup(NamedTuple):
             if not isinstance(plan, UserError) and plan.policy is not None:
                 policies |= dict.fromkeys(plan.clusters, plan.policy)
                 keys += (one.key for one in self._planned_keys(task.policy, plan)[0].give)
-        before = fresh_state(self.args)
+        before = changes.fresh_state(self.args)
         return before, changed_policies(before, policies, keys, conflicts)
 
     def carry_out(self, task: _Task) -> SetupOutcome:
         """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
-        overview = read_overview(self.connection)
+        overview = previous.read_overview(self.connection)
         plan = task.planned(overview)
         if isinstance(plan, UserError):
             if not self.args.all_policies:
@@ -183,26 +163,26 @@ class _Setup(NamedTuple):
         change = policy_change(task.policy, plan, of_clusters, notes)
         if not plan.requests and keys == _NO_KEYS:
             return SetupOutcome(change)
-        before = policy_state(overview, read_policy(self.connection, overview, task.policy))
+        before = policy_state(overview, previous.read_policy(self.connection, overview, task.policy))
         if self.args.dry_run:
             return SetupOutcome(change, before, policy_state(overview, plan.after, plan.users))
         given = tuple(one.sentence for one in of_clusters)
         overview = self._send_and_write(task, plan, given, keys=keys != _NO_KEYS)
-        after = policy_state(overview, read_policy(self.connection, overview, task.policy))
+        after = policy_state(overview, previous.read_policy(self.connection, overview, task.policy))
         return SetupOutcome(change, before, after)
 
     def _send_and_write(
         self, task: _Task, plan: SetupPlan, given: tuple[str, ...], *, keys: bool
-    ) -> Overview:
+    ) -> previous.Overview:
         """Keys come last and go first: a cluster has them only while its policy places by them."""
         undoes = self.args.undo
         kind = UserActionKind.SETUP_UNDO if undoes else UserActionKind.SETUP
         asked = tuple(request.what for request in plan.requests)
-        with recorded(self.args, kind, task.policy, (*given, *asked) if undoes else (*asked, *given)):
+        with changes.recorded(self.args, kind, task.policy, (*given, *asked) if undoes else (*asked, *given)):
             if undoes and keys:
                 self._write_keys(task.policy, plan)
             self._send(plan.requests)
-            overview = read_overview(self.connection)
+            overview = previous.read_overview(self.connection)
             # The engine silently takes another policy for one that it does not find.
             if left := task.plan(overview).requests:
                 what = "; ".join(request.what for request in left)
@@ -222,7 +202,7 @@ class _Setup(NamedTuple):
             policy_id = policies.send(self.connection, request, policy_id)
 
         done = "requests are done; this one failed"
-        one_by_one(requests, send, lambda one: f"{done}: {one.what}", "run setup again")
+        changes.one_by_one(requests, send, lambda one: f"{done}: {one.what}", "run setup again")
 
 
 # -- The command.
@@ -275,19 +255,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
         choices=tuple(ADMISSION_UNITS),
         help="also HA admission control: refuse (hard) or avoid (soft) starts that endanger restarts",
     )
-    add_writing(parser)
+    changes.add_writing(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     _check_options(args)
-    with connected(args) as connection:
-        asked, overview = _Setup(args, connection), read_overview(connection)
+    with changes.connected(args) as connection:
+        asked, overview = _Setup(args, connection), previous.read_overview(connection)
         notes, tasks = tuple(asked.left_alone(overview)), tuple(asked.tasks(overview))
-        if (status := stops(args, lambda: asked.intended(overview, tasks))) is not None:
+        if (status := changes.stops(args, lambda: asked.intended(overview, tasks))) is not None:
             return status
         outcomes = [asked.carry_out(task) for task in tasks]
     answer = answers.setup(outcomes, notes, dry_run=args.dry_run)
-    show_change(args, answer, answers.setup_lines(answer, undo=args.undo, named=args.all_policies))
+    changes.show_change(args, answer, answers.setup_lines(answer, undo=args.undo, named=args.all_policies))
     if failed := [one for one in answer.policies if one.error is not None]:
         reported = "; ".join(f"{one.policy}: {one.error}" for one in failed)
         raise UserError(f"{len(failed)} of {len(answer.policies)} policies stay as they are: {reported}")

@@ -10,21 +10,7 @@ from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ovirt_placement.answers.decisions import (
-    EngineSaid,
-    PastDecision,
-    Way,
-    cut_at,
-    cut_text,
-    decision_text,
-    engine_said,
-    names_one_for_all,
-    near,
-    past_decision,
-    remedies,
-    said_of_host,
-    time_text,
-)
+from ovirt_placement.answers import decisions
 from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.answers.proxy import FILTERS, WEIGHTS, LoggedDecision, about, begins
 from ovirt_placement.answers.question import ConfiguredState, Table
@@ -92,11 +78,11 @@ class UnaskedHost(Record, frozen=True, omit_defaults=False):
 
 
 def unasked(
-    there: Iterable[Host], asked: Container[str], said: Sequence[EngineSaid]
+    there: Iterable[Host], asked: Container[str], said: Sequence[decisions.EngineSaid]
 ) -> tuple[UnaskedHost, ...]:
     """The hosts that the proxy was not asked about, with what the engine's events say of each."""
     left = (host for host in there if host.id not in asked)
-    return tuple(UnaskedHost(Named(host.id, host.name), said_of_host(said, host)) for host in left)
+    return tuple(UnaskedHost(Named(host.id, host.name), decisions.said_of_host(said, host)) for host in left)
 
 
 def refusals(state: ConfiguredState) -> tuple[LatestEvents, str | None]:
@@ -119,13 +105,13 @@ class Attempt(Record, frozen=True, omit_defaults=False):
 
     #: Seconds after the moment that was asked about; negative before it.
     after_seconds: float
-    filters: PastDecision
+    filters: decisions.PastDecision
     #: Null where the engine asked for none.
-    weights: PastDecision | None
+    weights: decisions.PastDecision | None
     #: Hosts that the cluster has now; why they were left out, the engine alone knows.
     not_asked: tuple[UnaskedHost, ...]
     #: Where every host was refused.
-    ways: tuple[Way, ...]
+    ways: tuple[decisions.Way, ...]
 
 
 class Earlier(Record, frozen=True, omit_defaults=False):
@@ -133,7 +119,7 @@ class Earlier(Record, frozen=True, omit_defaults=False):
 
     #: Negative: seconds after that moment.
     after_seconds: float
-    engine: EngineSaid
+    engine: decisions.EngineSaid
 
 
 class DecisionsAtDocument(Document, frozen=True, kw_only=True, tag="decisions_at"):
@@ -148,7 +134,7 @@ class DecisionsAtDocument(Document, frozen=True, kw_only=True, tag="decisions_at
     #: ISO 8601: when the record begins, whatever VM its first decision is about; null if before the moment.
     record_begins: str | None
     #: Starts and migrations that failed, near the moment or the decisions.
-    events: tuple[EngineSaid, ...]
+    events: tuple[decisions.EngineSaid, ...]
     #: The last of these before, where none is near; null where there is none either.
     earlier: Earlier | None
     #: Why the engine's events are not known; null if they are.
@@ -172,7 +158,7 @@ def decisions_at(
     before = max((one for one in attempts if one.time <= moment), key=lambda one: one.time, default=None)
     after = min((one for one in attempts if one.time > moment), key=lambda one: one.time, default=None)
     spans = [(moment, moment + _MINUTE_SECONDS), *((one.time, one.time) for one in (before, after) if one)]
-    wanted = {event.id: event for span in spans for event in near(events.events, vm.id, *span)}
+    wanted = {event.id: event for span in spans for event in decisions.near(events.events, vm.id, *span)}
     said = [wanted[number] for number in sorted(wanted)]
     until = (one for one in events.events if one.vm == vm.id and one.time <= moment)
     last = None if said else max(until, key=lambda one: (one.time, one.id), default=None)
@@ -183,26 +169,26 @@ def decisions_at(
     def attempt(found: _Found | None) -> Attempt | None:
         if found is None:
             return None
-        filters = past_decision(found.filters, snapshot, only)
-        of_it = tuple(map(engine_said, near(said, vm.id, found.time, found.time)))
+        filters = decisions.past_decision(found.filters, snapshot, only)
+        of_it = tuple(map(decisions.engine_said, decisions.near(said, vm.id, found.time, found.time)))
         return Attempt(
             after_seconds=round(found.time - moment, 3),
             filters=filters,
-            weights=None if found.weights is None else past_decision(found.weights, snapshot, only),
+            weights=None if found.weights is None else decisions.past_decision(found.weights, snapshot, only),
             not_asked=unasked(there, found.filters.hosts, of_it),
-            ways=remedies(filters.hosts) if found.filters.refused else (),
+            ways=decisions.remedies(filters.hosts) if found.filters.refused else (),
         )
 
     return DecisionsAtDocument(
         vm=Named(vm.id, vm.name),
-        at=time_text(moment),
+        at=decisions.time_text(moment),
         before=attempt(before),
         after=attempt(after),
-        record_begins=None if began is None or began <= moment else time_text(began),
-        events=tuple(map(engine_said, said)),
-        earlier=None if last is None else Earlier(round(last.time - moment, 3), engine_said(last)),
+        record_begins=None if began is None or began <= moment else decisions.time_text(began),
+        events=tuple(map(decisions.engine_said, said)),
+        earlier=None if last is None else Earlier(round(last.time - moment, 3), decisions.engine_said(last)),
         events_error=events_error,
-        events_since=cut_at(events, min(asked_from, moment)),
+        events_since=decisions.cut_at(events, min(asked_from, moment)),
     )
 
 
@@ -247,7 +233,7 @@ def _events_text(answer: DecisionsAtDocument) -> Iterator[str]:
         yield ""
     for event in answer.events:
         yield f"The engine, {event.time}: {event.sentence}"
-        if names_one_for_all(event.sentence):
+        if decisions.names_one_for_all(event.sentence):
             yield (
                 "  These are the engine's words: it says the same of several hosts under the name of one, and"
                 f" names no group. What our rules say now: ovirt-placement why {answer.vm.name}"
@@ -257,14 +243,14 @@ def _events_text(answer: DecisionsAtDocument) -> Iterator[str]:
     if answer.events_error is not None:
         yield f"The engine's events are not known: {answer.events_error}"
     if answer.events_since is not None:
-        yield cut_text(answer.events_since)
+        yield decisions.cut_text(answer.events_since)
 
 
 def _attempt_text(title: str, attempt: Attempt, *, whole: bool) -> Iterator[str | Table]:
     yield f"\n{title}, {distance(attempt.after_seconds)}:"
-    yield from decision_text(attempt.filters)
+    yield from decisions.decision_text(attempt.filters)
     if attempt.weights is not None:
-        yield from decision_text(attempt.weights)
+        yield from decisions.decision_text(attempt.weights)
     yield from not_asked_lines(attempt.not_asked, whole=whole)
     yield from (f"It could have started {way.sentence}" for way in attempt.ways)
 

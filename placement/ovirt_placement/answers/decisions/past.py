@@ -16,6 +16,7 @@ from ovirt_placement.answers.decisions import (
     HostInDecision,
     LastDecisionsDocument,
     Way,
+    at_time,
     cut_at,
     cut_text,
     decision_text,
@@ -24,17 +25,6 @@ from ovirt_placement.answers.decisions import (
     past_decision,
     remedies,
     time_text,
-)
-from ovirt_placement.answers.decisions.at_time import (
-    DecisionsAtDocument,
-    UnaskedHost,
-    at_time_text,
-    decisions_at,
-    moment,
-    not_asked_lines,
-    refusals,
-    since_moment,
-    unasked,
 )
 from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.answers.placement import ALSO, WhyDocument, why, why_text
@@ -128,7 +118,7 @@ def why_now_or_then(
             'the decisions around that time: 02:13, "yesterday 02:13", 2026-01-31T02:13+01:00',
             "TIME",
             one_of="past",
-            argument={"type": moment},
+            argument={"type": at_time.moment},
         ),
     ] = None,
     refused: Annotated[bool, Parameter("starts and migrations that were refused", one_of="past")] = False,
@@ -137,7 +127,7 @@ def why_now_or_then(
         Parameter(
             "with --refused: 12h, 3d, or a time as of --at (default: 7d)",
             "TIME",
-            argument={"type": since_moment},
+            argument={"type": at_time.since_moment},
         ),
     ] = None,
     decisions: Annotated[
@@ -160,8 +150,8 @@ def why_now_or_then(
     if last is not None:
         return last_decisions(snapshot, vm, _record_file(state, decisions), only, last)
     if at is not None:
-        record, (events, error) = _record_file(state, decisions), refusals(state)
-        return decisions_at(snapshot, vm, record, at, events, error, only)
+        record, (events, error) = _record_file(state, decisions), at_time.refusals(state)
+        return at_time.decisions_at(snapshot, vm, record, at, events, error, only)
     if not hosts:
         raise UserError(f"cluster {snapshot.cluster_by_id[vm.cluster].name} of VM {vm.name} has no hosts")
     return why(snapshot, vm, hosts, also)
@@ -180,8 +170,8 @@ def _text(answer: Document, shown: Shown) -> Iterator[str | Table]:
             yield from decision_text(decision)
         if not answer.decisions:
             yield f"{record} has no decision about VM {answer.vm.name}"
-    elif isinstance(answer, DecisionsAtDocument):
-        yield from at_time_text(answer, str(record), whole=shown.whole)
+    elif isinstance(answer, at_time.DecisionsAtDocument):
+        yield from at_time.at_time_text(answer, str(record), whole=shown.whole)
 
 
 # -- Every start or migration that was refused lately, by the proxy's record and by the engine's events.
@@ -204,7 +194,7 @@ class RefusedPlacement(Record, frozen=True, omit_defaults=False):
     #: Those that the engine asked the proxy about, when it did last; none where its own filters left none.
     hosts: tuple[HostInDecision, ...]
     #: Hosts that the cluster has now, and that the engine did not ask about.
-    not_asked: tuple[UnaskedHost, ...]
+    not_asked: tuple[at_time.UnaskedHost, ...]
     events: tuple[EngineSaid, ...]
     ways: tuple[Way, ...]
 
@@ -245,7 +235,7 @@ class _Row:
 def _refused(state: ConfiguredState, since: float, file: Path | None, only: Vm | None) -> Document:
     """What was refused since a moment, of one VM or all; without a record, by the engine's events alone."""
     rows, began, record_error = _Rows(), None, None
-    events, events_error = refusals(state)
+    events, events_error = at_time.refusals(state)
     try:
         for decision in decisions(_record_file(state, file), lambda line: FILTERS.encode() in line):
             began = decision.time if began is None else min(began, decision.time)
@@ -307,7 +297,7 @@ def _placement(row: _Row, snapshot: Snapshot) -> RefusedPlacement:
         last=time_text(row.times[-1]),
         times=len(row.times),
         hosts=hosts,
-        not_asked=unasked(there, {one.host.id for one in hosts}, said),
+        not_asked=at_time.unasked(there, {one.host.id for one in hosts}, said),
         events=said,
         ways=remedies(hosts) if hosts else (),
     )
@@ -350,7 +340,7 @@ def _refusal_lines(one: RefusedPlacement, *, whole: bool) -> Iterator[str]:
         alike.setdefault(said, []).append(host.host.name)
     yield from (f"  {listed(hosts, whole=whole)}: {said}" for said, hosts in alike.items())
     if one.hosts:
-        yield from (f"  {line}" for line in not_asked_lines(one.not_asked, whole=whole))
+        yield from (f"  {line}" for line in at_time.not_asked_lines(one.not_asked, whole=whole))
     else:
         yield from (f"  The engine: {said.sentence}" for said in one.events)
     yield from (f"  It could have started {way.sentence}" for way in one.ways)

@@ -7,38 +7,8 @@ from functools import cached_property
 
 import msgspec
 
-from ovirt_placement.answers.setup import (
-    ADMISSION_UNITS,
-    BALANCE,
-    KEY_FILTER,
-    KEY_WEIGHT,
-    MANDATORY,
-    SetupPlan,
-    assign,
-    changing_factors,
-    check_unspoilt,
-    create,
-    describe,
-    lead_to,
-    left_of,
-    parameters_away,
-    twins,
-    with_properties,
-)
-from ovirt_placement.answers.setup.previous import (
-    BASE,
-    BASE_ID,
-    Former,
-    FormerCluster,
-    FormerUnits,
-    Overview,
-    made_like,
-    origin_of,
-    read_policy,
-    remembered,
-    with_former,
-    with_returned,
-)
+from ovirt_placement.answers import setup
+from ovirt_placement.answers.setup import previous
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.clusters import PolicyUser
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -68,7 +38,7 @@ class UnitChoice:
 class Seen:
     """What setup begins with."""
 
-    overview: Overview
+    overview: previous.Overview
     #: The engine's own policy that ours is made like: usually `none`.
     base: PolicyContent
     #: The policy before any unit is added: as it is, or as it is to be made.
@@ -79,21 +49,21 @@ class Seen:
 
 def read_seen(
     connection: EngineConnection,
-    overview: Overview,
+    overview: previous.Overview,
     policy: str,
     clusters: Iterable[PolicyUser],
-    origin: str = BASE,
+    origin: str = previous.BASE,
 ) -> Seen:
     """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
-    found = read_policy(connection, overview, policy)
-    name = origin if found is None else origin_of(found.head.description) or BASE
-    by_id = (head for head in overview.heads if name == BASE and head.id == BASE_ID)
+    found = previous.read_policy(connection, overview, policy)
+    name = origin if found is None else previous.origin_of(found.head.description) or previous.BASE
+    by_id = (head for head in overview.heads if name == previous.BASE and head.id == previous.BASE_ID)
     base = next(by_id, None) or overview.named(name)
     if base is None:
         raise UserError(
             f"the engine has no policy {name} to begin with: is it an oVirt engine of 4.0 or later?"
         )
-    made = PolicyHead(id=NEW, name=policy, description=made_like(name), locked=False, properties={})
+    made = PolicyHead(id=NEW, name=policy, description=previous.made_like(name), locked=False, properties={})
     return Seen(
         overview,
         base=policies.read_content(connection, base),
@@ -102,13 +72,13 @@ def read_seen(
     )
 
 
-def plan(seen: Seen, choice: UnitChoice) -> SetupPlan:
+def plan(seen: Seen, choice: UnitChoice) -> setup.SetupPlan:
     """Plan the requests, in order. Raises `UserError` for what the engine lacks or would refuse."""
     if (head := seen.policy.head).locked:
         raise UserError(
             f"the policy {head.name} is the engine's own and locked: choose another name by --policy"
         )
-    check_unspoilt(seen.overview.units, seen.policy)
+    setup.check_unspoilt(seen.overview.units, seen.policy)
     return _Planning(seen, choice).plan()
 
 
@@ -126,27 +96,29 @@ class _Planning:
     def __init__(self, seen: Seen, choice: UnitChoice) -> None:
         self._seen, self._choice, self._units = seen, choice, seen.overview.units
         #: With the parameters that an interrupted run has put aside.
-        self._policy = with_returned(seen.policy)
+        self._policy = previous.with_returned(seen.policy)
         #: Whether we made the policy, or will: then it has all of its origin's units.
-        self._own = origin_of(self._policy.head.description) is not None
+        self._own = previous.origin_of(self._policy.head.description) is not None
 
-    def plan(self) -> SetupPlan:
+    def plan(self) -> setup.SetupPlan:
         before, after, units = self._seen.policy, self._after, self._units
         changes = [self._let_use(cluster) for cluster in self._seen.clusters]
-        away = parameters_away(units, before, after)
+        away = setup.parameters_away(units, before, after)
         description = self._description(changes, away)
-        all_back = with_former(description, msgspec.structs.replace(remembered(description), away={}))
+        all_back = previous.with_former(
+            description, msgspec.structs.replace(previous.remembered(description), away={})
+        )
         requests = (
             # What was before is remembered before anything else.
             *(
-                [create(before.head.name, description)]
+                [setup.create(before.head.name, description)]
                 if before.head.id == NEW
-                else describe(before, description, _REMEMBERING)
+                else setup.describe(before, description, _REMEMBERING)
             ),
-            *lead_to(units, before, after),
-            *describe(before, all_back, _BACK, description),
+            *setup.lead_to(units, before, after),
+            *setup.describe(before, all_back, _BACK, description),
             *(
-                assign(
+                setup.assign(
                     one.before,
                     before.head.id,
                     self._choice.properties,
@@ -158,7 +130,7 @@ class _Planning:
         )
         using = (user.id for user in self._seen.overview.users if user.policy == before.head.id)
         (balance,) = after.balances
-        return SetupPlan(
+        return setup.SetupPlan(
             requests,
             tuple(self._notes(balance, changes)),
             after=replace(after, head=replace(after.head, description=all_back)),
@@ -168,9 +140,9 @@ class _Planning:
         )
 
     def _notes(self, balance: str, changes: Iterable[_ClusterChange]) -> Iterator[str]:
-        if balance != self._units.id_of(UnitKind.BALANCE, BALANCE.name):
+        if balance != self._units.id_of(UnitKind.BALANCE, setup.BALANCE.name):
             kept = self._units.name_of(balance)
-            yield f"the policy keeps its balance {kept}; {BALANCE.name} would have to take its place"
+            yield f"the policy keeps its balance {kept}; {setup.BALANCE.name} would have to take its place"
         for one in changes:
             for name, value in one.lost.items():
                 lost = f"its property {name}={value}"
@@ -184,8 +156,8 @@ class _Planning:
         gone = self._replaced() - filters.keys() - weights.keys()
         after = PolicyContent(
             policy.head,
-            left_of({**filters, **policy.filters}, gone),
-            left_of({**weights, **policy.weights, **weights}, gone),
+            setup.left_of({**filters, **policy.filters}, gone),
+            setup.left_of({**weights, **policy.weights, **weights}, gone),
             {self._balance(): 1},
         )
         known = self._units.properties(after.units)
@@ -195,7 +167,7 @@ class _Planning:
             _check_value(name, value, known[name], "--property")
         merged = {**(self._seen.base.head.properties if self._own else {}), **policy.head.properties}
         kept = {name: value for name, value in merged.items() if name in known}
-        return with_properties(after, {**kept, **properties})
+        return setup.with_properties(after, {**kept, **properties})
 
     def _usable(self, kind: UnitKind, name: str, *, internal: bool = False) -> str:
         found = self._units.id_of(kind, name, internal=internal)
@@ -213,16 +185,16 @@ class _Planning:
 
     def _chosen(self, kind: UnitKind) -> Iterator[Rule]:
         """Our units of a kind that the policy is to have: the usual ones, and those that are asked for."""
-        asked = {KEY_FILTER, KEY_WEIGHT} if self._choice.placement_keys else set()
+        asked = {setup.KEY_FILTER, setup.KEY_WEIGHT} if self._choice.placement_keys else set()
         if self._choice.ha_admission is not None:
-            asked.add(ADMISSION_UNITS[self._choice.ha_admission])
+            asked.add(setup.ADMISSION_UNITS[self._choice.ha_admission])
         every = (rule for rule in UNITS.values() if rule.kind is kind)
         return (rule for rule in every if not rule.on_request or rule.name in asked)
 
     def _filters(self) -> dict[str, int]:
         """Positions by unit: ours, the engine's next to them, and in our own all of its origin's."""
         of_base = self._seen.base.filters.items() if self._own else ()
-        wanted = {unit: at for unit, at in of_base if self._units.name_of(unit) not in MANDATORY}
+        wanted = {unit: at for unit, at in of_base if self._units.name_of(unit) not in setup.MANDATORY}
         for rule in self._chosen(UnitKind.FILTER):
             for twin in rule.twins:
                 wanted.setdefault(self._usable(UnitKind.FILTER, twin, internal=True), 0)
@@ -260,14 +232,14 @@ class _Planning:
         """The units of admission control that are not the one asked for."""
         if self._choice.ha_admission is None:
             return set()
-        others = {*ADMISSION_UNITS.values()} - {ADMISSION_UNITS[self._choice.ha_admission]}
+        others = {*setup.ADMISSION_UNITS.values()} - {setup.ADMISSION_UNITS[self._choice.ha_admission]}
         return {one for one in self._units.ours(self._policy.units) if self._units[one].name in others}
 
     def _balance(self) -> str:
         """Ours, unless the policy, or the origin of ours, balances by other ends: it holds one only."""
-        own = self._usable(UnitKind.BALANCE, BALANCE.name)
+        own = self._usable(UnitKind.BALANCE, setup.BALANCE.name)
         held = self._seen.base.balances if self._own else self._policy.balances
-        return next((unit for unit in held if self._units.name_of(unit) not in BALANCE.twins), own)
+        return next((unit for unit in held if self._units.name_of(unit) not in setup.BALANCE.twins), own)
 
     def _let_use(self, cluster: PolicyUser) -> _ClusterChange:
         """With its own properties over the policy's. Raises `UserError` for a value that a unit refuses."""
@@ -282,12 +254,12 @@ class _Planning:
     # -- What is remembered of all that was before. An interruption leaves it as it is.
     def _description(self, changes: Iterable[_ClusterChange], away: Mapping[str, str]) -> str:
         head = self._policy.head
-        before = remembered(head.description)
+        before = previous.remembered(head.description)
         units = before.units
         if units is None and not self._own:
             units = self._former_units()
         if units is not None:
-            changing = changing_factors(self._policy, self._after).items()
+            changing = setup.changing_factors(self._policy, self._after).items()
             changed = {self._units.name_of(unit): factor for unit, factor in changing}
             changed = {name: factor for name, factor in changed.items() if name in units.weights}
             units = msgspec.structs.replace(units, factors={**changed, **units.factors})
@@ -299,10 +271,12 @@ class _Planning:
             if self._own and cluster.policy == self._seen.base.head.id and not one.lost:
                 clusters.pop(cluster.id, None)
             else:
-                clusters[cluster.id] = FormerCluster(cluster.policy, dict(one.lost))
-        return with_former(head.description, Former(units, clusters, {**before.away, **away}))
+                clusters[cluster.id] = previous.FormerCluster(cluster.policy, dict(one.lost))
+        return previous.with_former(
+            head.description, previous.Former(units, clusters, {**before.away, **away})
+        )
 
-    def _former_units(self) -> FormerUnits | None:
+    def _former_units(self) -> previous.FormerUnits | None:
         """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
         policy, after, units = self._policy, self._after, self._units
         balances = [unit for unit in policy.balances if unit not in after.units]
@@ -311,9 +285,9 @@ class _Planning:
             return None
         filters = {*map(units.name_of, policy.filters)}
         weights = {*map(units.name_of, policy.weights)}
-        return FormerUnits(
-            filters=tuple(sorted(filters & {*twins(UnitKind.FILTER).values()})),
-            weights=tuple(sorted(weights & {*twins(UnitKind.WEIGHT).values()})),
+        return previous.FormerUnits(
+            filters=tuple(sorted(filters & {*setup.twins(UnitKind.FILTER).values()})),
+            weights=tuple(sorted(weights & {*setup.twins(UnitKind.WEIGHT).values()})),
             balance=units.name_of(balances[0]) if balances else None,
             properties=lost,
         )

@@ -7,19 +7,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from ovirt_placement.answers.setup import (
-    SetupPlan,
-    Units,
-    assign,
-    check_unspoilt,
-    describe,
-    lead_to,
-    left_of,
-    parameters_away,
-    remove,
-    twins,
-    with_properties,
-)
+from ovirt_placement.answers import setup
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.clusters import PolicyUser
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -120,7 +108,9 @@ def with_former(description: str, former: Former) -> str:
 
 def with_returned(policy: PolicyContent) -> PolicyContent:
     """The policy with the parameters that an interrupted run has put aside."""
-    return with_properties(policy, {**remembered(policy.head.description).away, **policy.head.properties})
+    return setup.with_properties(
+        policy, {**remembered(policy.head.description).away, **policy.head.properties}
+    )
 
 
 # -- What the engine has.
@@ -137,7 +127,7 @@ _UPGRADING = frozenset({"7677771e-5eab-422e-83fa-dc04080d21b7", "8d5d7bec-68de-4
 class Overview:
     """All policies of the engine without their units, the clusters that use them, and all units."""
 
-    units: Units
+    units: setup.Units
     heads: tuple[PolicyHead, ...]
     users: tuple[PolicyUser, ...]
 
@@ -147,7 +137,7 @@ class Overview:
 
 def read_overview(connection: EngineConnection) -> Overview:
     """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do."""
-    units = Units(policies.read_units(connection))
+    units = setup.Units(policies.read_units(connection))
     return Overview(units, policies.read_heads(connection), policies.read_users(connection))
 
 
@@ -175,7 +165,7 @@ def restore_policies(
         if before.id in passed:
             before = _origin(overview, before)
         what = f"let the cluster {user.name} use the policy {before.name} again"
-        request = assign(user, before.id, former.get(user.id, FormerCluster()).properties, what)
+        request = setup.assign(user, before.id, former.get(user.id, FormerCluster()).properties, what)
         yield replace(user, policy=before.id), request
 
 
@@ -267,19 +257,19 @@ _REMEMBERING = "remember in the policy's description the properties that go mean
 _FORGETTING = "forget in the policy's description what was before"
 
 
-def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = frozenset()) -> SetupPlan:
+def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = frozenset()) -> setup.SetupPlan:
     """In order; `going` go in the same run. Raises `UserError` for what the engine would refuse."""
     head, units = policy.head, overview.units
     if origin_of(head.description) is not None:
         returned = restore_policies(overview, head, going | {head.id}, all_users=True)
-        return SetupPlan((*(request for _, request in returned), remove(policy)))
+        return setup.SetupPlan((*(request for _, request in returned), setup.remove(policy)))
     former = remembered(head.description)
     own = units.ours(policy.units)
     if not own and former == NOTHING:
-        return SetupPlan(after=policy)
-    check_unspoilt(units, policy)
+        return setup.SetupPlan(after=policy)
+    setup.check_unspoilt(units, policy)
     after = _without_ours(units, with_returned(policy), own, former.units)
-    away = parameters_away(units, policy, after)
+    away = setup.parameters_away(units, policy, after)
     meanwhile = head.description
     if away:
         meanwhile = with_former(meanwhile, msgspec.structs.replace(former, away={**former.away, **away}))
@@ -297,16 +287,18 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     description = forgotten(head.description)
     requests = (
         *(request for _, request in restored),
-        *describe(policy, meanwhile, _REMEMBERING),
-        *lead_to(units, policy, after),
+        *setup.describe(policy, meanwhile, _REMEMBERING),
+        *setup.lead_to(units, policy, after),
         *(
-            assign(user, head.id, {}, f"let the cluster {user.name} drop the parameters {', '.join(names)}")
+            setup.assign(
+                user, head.id, {}, f"let the cluster {user.name} drop the parameters {', '.join(names)}"
+            )
             for user, names in dropping
         ),
         # At last: until then an interrupted run must know what to do.
-        *describe(policy, description, _FORGETTING, meanwhile),
+        *setup.describe(policy, description, _FORGETTING, meanwhile),
     )
-    return SetupPlan(
+    return setup.SetupPlan(
         requests,
         (_UNKNOWN,) if own and former.units is None else (),
         after=replace(after, head=replace(after.head, description=description)),
@@ -321,12 +313,12 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
 
 
 def _without_ours(
-    units: Units, policy: PolicyContent, own: set[str], former: FormerUnits | None
+    units: setup.Units, policy: PolicyContent, own: set[str], former: FormerUnits | None
 ) -> PolicyContent:
     """The policy with what it had; where that is not known, the engine's units next to ours stay."""
     gone, back = set(own), dict[str, int]()
     if former is not None:
-        for name in {*twins(UnitKind.FILTER).values()}.difference(former.filters):
+        for name in {*setup.twins(UnitKind.FILTER).values()}.difference(former.filters):
             gone.add(units.id_of(UnitKind.FILTER, name, internal=True) or "")
         for unit in units.weight_twins().values():
             if units[unit].name not in former.weights:
@@ -342,10 +334,12 @@ def _without_ours(
         balances = balances if balance is None else {balance: 1}
     after = PolicyContent(
         policy.head,
-        left_of(policy.filters, gone),
-        left_of({**back, **policy.weights, **back}, gone),
+        setup.left_of(policy.filters, gone),
+        setup.left_of({**back, **policy.weights, **back}, gone),
         balances,
     )
     properties = {**before.properties, **policy.head.properties}
     known_now = units.properties(after.units)
-    return with_properties(after, {name: value for name, value in properties.items() if name in known_now})
+    return setup.with_properties(
+        after, {name: value for name, value in properties.items() if name in known_now}
+    )

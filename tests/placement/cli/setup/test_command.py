@@ -12,27 +12,14 @@ from ovirt_simulator.http.control import Disturbance, Drop
 from tests.builders import cluster, snapshot
 from tests.placement.cli.doctor.examining import findings
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
-from tests.placement.cli.setup.policies import (
-    FILTERS,
-    OUR_FILTERS,
-    OUR_WEIGHTS,
-    STATE,
-    WEIGHTS,
-    balance,
-    check_complete,
-    cluster_policy,
-    filters,
-    policy_named,
-    unit_id,
-    weights,
-)
+from tests.placement.cli.setup import policies
 
 
 # -- `ovirt-placement setup` against a simulated engine with the engine's bugs, and a real proxy's units.
 def test_a_new_policy_is_none_with_our_units_and_the_clusters_named_use_it(live: LiveEngine) -> None:
     live.run(0, "setup", "--cluster", "blue")
-    check_complete(live.engine)
-    assert (cluster_policy(live.engine, "c1"), cluster_policy(live.engine, "c2")) == (
+    policies.check_complete(live.engine)
+    assert (policies.cluster_policy(live.engine, "c1"), policies.cluster_policy(live.engine, "c2")) == (
         "ovirt-placement",
         "none",
     )
@@ -43,11 +30,11 @@ def test_a_new_policy_is_none_with_our_units_and_the_clusters_named_use_it(live:
     assert known is not None
     assert (known.filters, known.weights, known.balance) == (
         ("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"),
-        OUR_WEIGHTS,
+        policies.OUR_WEIGHTS,
         "HaReservationBalance",
     )
-    assert {*known.engine_filters} == FILTERS
-    assert known.unit_ids.keys() >= OUR_WEIGHTS.keys()
+    assert {*known.engine_filters} == policies.FILTERS
+    assert known.unit_ids.keys() >= policies.OUR_WEIGHTS.keys()
 
 
 def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> None:
@@ -63,7 +50,7 @@ def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> N
     assert summary.endswith(" and 1 cluster")
     assert "    POST /schedulingpolicies\n    <scheduling_policy><name>ovirt-placement</name>" in rest
     live.run(0, "setup", "--cluster", "blue")
-    new = policy_named(live.engine, "ovirt-placement").id
+    new = policies.policy_named(live.engine, "ovirt-placement").id
     assert live.changes == [f"{r['method']} {r['path']}".replace("NEW", new) for r in policy["requests"]]
     kinds = [change.rpartition("/")[2] for change in live.changes]
     assert kinds.index(new) > max(kinds.index("balances"), kinds.index("weights"))  # properties after units
@@ -71,7 +58,7 @@ def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> N
 
 def test_factors_are_kept_unless_others_are_asked_for(live: LiveEngine) -> None:
     """The engine's weight next to ours has that of ours, unless it is named itself."""
-    expected = WEIGHTS | OUR_WEIGHTS
+    expected = policies.WEIGHTS | policies.OUR_WEIGHTS
     for asked, found in (
         ({"VmAffinityGroups": 8}, {"VmAffinityGroups": 8, "SoftAffinityWeight": 8}),
         ({"SoftAffinityWeight": 50}, {"VmAffinityGroups": 50, "SoftAffinityWeight": 50}),
@@ -82,7 +69,7 @@ def test_factors_are_kept_unless_others_are_asked_for(live: LiveEngine) -> None:
             0, "setup", *(word for item in asked.items() for word in ("--factor", "{}={}".format(*item)))
         )
         expected |= asked | found
-        assert weights(live.engine) == expected
+        assert policies.weights(live.engine) == expected
     _, err = live.run(2, "setup", "--factor", "SoftAfinityWeight=3")
     assert 'no weight that the policy can have; did you mean "SoftAffinityWeight"?' in err
 
@@ -94,9 +81,9 @@ def test_a_factor_changes_though_a_parameter_is_set_that_only_its_weight_knows(
     starting: Starting, nth: int, drop: Drop
 ) -> None:
     """The engine refuses parameters that no unit knows. Whichever request is lost, the parameter is not."""
-    with starting(STATE) as live:
+    with starting(policies.STATE) as live:
         live.run(0, "setup", "--property", "ha_weight_scale_down=5")
-        before = policy_named(live.engine, "ovirt-placement")
+        before = policies.policy_named(live.engine, "ovirt-placement")
         asked = ("setup", "--factor", "HaReservationWeight=4", "--factor", "OptimalForHaReservation=1")
         requests = live.data(0, *asked, "--dry-run")["policies"][0]["requests"]
         assert [one["method"] for one in requests] == ["PUT", "PUT", "DELETE", "POST", "PUT", "PUT"]
@@ -105,8 +92,10 @@ def test_a_factor_changes_though_a_parameter_is_set_that_only_its_weight_knows(
         live.server.disturbances.add(Disturbance(method=requests[nth]["method"], drop=drop))
         live.run(2, *asked)
         live.run(0, *asked)
-        policy = policy_named(live.engine, "ovirt-placement")
-        assert weights(live.engine) == WEIGHTS | OUR_WEIGHTS | {"HaReservationWeight": 4}
+        policy = policies.policy_named(live.engine, "ovirt-placement")
+        assert policies.weights(live.engine) == policies.WEIGHTS | policies.OUR_WEIGHTS | {
+            "HaReservationWeight": 4
+        }
         assert (policy.properties, policy.description) == (before.properties, before.description)
 
 
@@ -119,7 +108,7 @@ def test_properties_reach_policy_and_clusters_and_are_merged_with_theirs(live: L
         "ha_weight_scale_down": "5",
         "affinity_missing_unit": "reject",
     }
-    assert policy_named(live.engine, "ovirt-placement").properties == expected
+    assert policies.policy_named(live.engine, "ovirt-placement").properties == expected
     blue = live.engine.queries.state.clusters["c1"]
     assert blue.scheduling_properties == expected
 
@@ -151,10 +140,10 @@ def test_a_cluster_that_loses_a_property_is_reported(starting: Starting) -> None
 
 
 def test_who_may_not_learns_which_permit_it_takes(starting: Starting) -> None:
-    with starting(STATE, username="reader@internal") as live:
+    with starting(policies.STATE, username="reader@internal") as live:
         _, err = live.run(2, "setup")
     assert "reader@internal may not change /schedulingpolicies: it needs the permit edit_storage_pool" in err
-    with starting(STATE, username="user@internal") as live:
+    with starting(policies.STATE, username="user@internal") as live:
         _, err = live.run(2, "setup")
     assert "give it the role ReadOnlyAdmin" in err
 
@@ -164,25 +153,25 @@ def own_policy(engine: Engine) -> None:
     """Make a policy as an administrator would: few units, and the engine's affinity weight with a factor."""
     policy = engine.policies.add("theirs", description="of the site")
     for name in ("Memory", "CPU"):
-        engine.policies.add_filter(policy.id, unit_id(engine, name))
-    affinity = unit_id(engine, "VmAffinityGroups", UnitType.WEIGHT)
+        engine.policies.add_filter(policy.id, policies.unit_id(engine, name))
+    affinity = policies.unit_id(engine, "VmAffinityGroups", UnitType.WEIGHT)
     engine.policies.add_weight(policy.id, affinity, factor=30)
-    engine.policies.add_weight(policy.id, unit_id(engine, "PreferredHosts"), factor=9)
+    engine.policies.add_weight(policy.id, policies.unit_id(engine, "PreferredHosts"), factor=9)
 
 
 def test_in_anothers_policy_only_what_must_be_is_changed(starting: Starting) -> None:
-    with starting(STATE, prepare=own_policy) as live:
+    with starting(policies.STATE, prepare=own_policy) as live:
         live.run(0, "setup", "--policy", "theirs")
-        assert set(filters(live.engine, "theirs")) == OUR_FILTERS | {
+        assert set(policies.filters(live.engine, "theirs")) == policies.OUR_FILTERS | {
             "Memory", "CPU", "VmAffinityGroups", "VmToHostsAffinityGroups",
         }  # fmt: skip
-        assert weights(live.engine, "theirs") == {
+        assert policies.weights(live.engine, "theirs") == {
             "PreferredHosts": 9, "VmAffinityGroups": 30, "SoftAffinityWeight": 30,
             "VmToHostsAffinityGroups": 20, "HostAffinityWeight": 20,
             "OptimalForHaReservation": 1, "HaReservationWeight": 1, "HardAffinityWeight": 100_000,
             "PlacementRuleWeight": 20,
         }  # fmt: skip
-        assert balance(live.engine, "theirs") == "HaReservationBalance"
+        assert policies.balance(live.engine, "theirs") == "HaReservationBalance"
         live.changes.clear()
         live.run(0, "setup", "--policy", "theirs")
         assert live.changes == []
@@ -193,38 +182,38 @@ def test_anothers_balance_stays_and_that_is_reported(starting: Starting) -> None
     # Without a proxy the state's units stay as they are.
     extra = Units(
         filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"),
-        weights=OUR_WEIGHTS,
+        weights=policies.OUR_WEIGHTS,
         balance="HaReservationBalance",
     )
     state = snapshot(*state.clusters, cluster("c2", name="red", scheduling_policy=extra))
     with starting(state, proxy=None) as live:
         out, _ = live.run(0, "setup", "--policy", "blue-placement")
         assert "note: the policy keeps its balance PowerSaver" in out
-        assert balance(live.engine, "blue-placement") == "PowerSaver"
+        assert policies.balance(live.engine, "blue-placement") == "PowerSaver"
 
 
 def test_units_of_placement_keys_come_where_they_are_asked_for_and_stay(starting: Starting) -> None:
     known = Units(
         filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter", "PlacementKeyFilter"),
-        weights={**OUR_WEIGHTS, "PlacementKeyWeight": 1},
+        weights={**policies.OUR_WEIGHTS, "PlacementKeyWeight": 1},
         balance="HaReservationBalance",
     )
     state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=known))
     with starting(state, proxy=None) as live:
         live.run(0, "setup")
-        assert "PlacementKeyWeight" not in weights(live.engine)
+        assert "PlacementKeyWeight" not in policies.weights(live.engine)
         live.run(0, "setup", "--placement-keys")
         live.changes.clear()
         live.run(0, "setup", "--placement-keys")
         live.run(0, "setup")
         assert live.changes == []
-        assert weights(live.engine)["PlacementKeyWeight"] == 100_000
-        assert "PlacementKeyFilter" in filters(live.engine)
+        assert policies.weights(live.engine)["PlacementKeyWeight"] == 100_000
+        assert "PlacementKeyFilter" in policies.filters(live.engine)
 
 
 ADMISSION = Units(
     filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter", "HaAdmissionFilter"),
-    weights={**OUR_WEIGHTS, "HaAdmissionWeight": 1},
+    weights={**policies.OUR_WEIGHTS, "HaAdmissionWeight": 1},
     balance="HaReservationBalance",
 )
 
@@ -234,13 +223,13 @@ def test_the_unit_of_ha_admission_control_comes_where_it_is_asked_for(starting: 
     state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red", scheduling_policy=ADMISSION))
     with starting(state, proxy=None) as live:
         live.run(0, "setup", "--cluster", "blue")
-        assert "HaAdmissionFilter" not in filters(live.engine)
+        assert "HaAdmissionFilter" not in policies.filters(live.engine)
         assert "(new)" not in live.run(0, "setup", "--ha-admission", how, "--dry-run")[0]
         out, _ = live.run(0, "setup", "--ha-admission", how)
         unit = {"hard": "add the filter HaAdmissionFilter", "soft": "add the weight HaAdmissionWeight x 1000"}
         assert unit[how] in out.splitlines()
-        assert ("HaAdmissionFilter" in filters(live.engine)) is (how == "hard")
-        assert ("HaAdmissionWeight" in weights(live.engine)) is (how == "soft")
+        assert ("HaAdmissionFilter" in policies.filters(live.engine)) is (how == "hard")
+        assert ("HaAdmissionWeight" in policies.weights(live.engine)) is (how == "soft")
         (what,) = [one for one in findings(live) if "cluster blue: its policy ovirt-placement has Ha" in one]
         assert what.endswith("refuses nothing there: the cluster has no HA reservation")
 
@@ -255,7 +244,7 @@ def test_hard_and_soft_admission_control_take_each_others_place(starting: Starti
             out, _ = live.run(0, "setup", "--ha-admission", how)
             kind, name = units[other]
             assert out.splitlines()[-1] == f"take out the {kind} {name}"
-            present = {*filters(live.engine), *weights(live.engine)}
+            present = {*policies.filters(live.engine), *policies.weights(live.engine)}
             assert units[how][1] in present
             assert name not in present
             live.changes.clear()
@@ -276,9 +265,9 @@ def test_the_engines_own_policies_are_locked(live: LiveEngine) -> None:
 
 def test_a_policy_that_the_engines_bug_spoilt_is_left_alone(live: LiveEngine) -> None:
     live.run(0, "setup")
-    policy = policy_named(live.engine, "ovirt-placement")
+    policy = policies.policy_named(live.engine, "ovirt-placement")
     with pytest.raises(Exception, match="attached more than once"):
-        live.engine.policies.add_filter(policy.id, unit_id(live.engine, "Memory"))
+        live.engine.policies.add_filter(policy.id, policies.unit_id(live.engine, "Memory"))
     live.changes.clear()
     _, err = live.run(2, "setup", "--factor", "SoftAffinityWeight=9")
     assert "has Memory twice in the policy ovirt-placement" in err
@@ -287,7 +276,7 @@ def test_a_policy_that_the_engines_bug_spoilt_is_left_alone(live: LiveEngine) ->
 
 
 def test_units_that_the_engine_does_not_know_or_has_disabled_are_named(starting: Starting) -> None:
-    with starting(STATE, proxy=None) as live:
+    with starting(policies.STATE, proxy=None) as live:
         _, err = live.run(2, "setup")
     assert (
         "the engine has no filter unit AffinityFilter: it asks the proxy for its units only when it starts"

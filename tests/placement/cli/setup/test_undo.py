@@ -11,18 +11,7 @@ from ovirt_simulator.core.entities import SchedulingPolicy, UnitType
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, snapshot
 from tests.placement.cli.live_engine import LiveEngine, Starting
-from tests.placement.cli.setup.policies import (
-    OUR_WEIGHTS,
-    STATE,
-    TWIN_WEIGHTS,
-    balance,
-    check_complete,
-    cluster_policy,
-    filters,
-    policy_named,
-    unit_id,
-    weights,
-)
+from tests.placement.cli.setup import policies
 
 
 # -- `ovirt-placement setup --undo`: our units go, the engine's come back, and clusters get what they had.
@@ -33,9 +22,9 @@ def names(live: LiveEngine) -> list[str]:
 def theirs(engine: Engine) -> None:
     """A policy with one of the engine's weights next to which ours stand, and without the filters."""
     policy = engine.policies.add("theirs", description="of the site")
-    engine.policies.add_filter(policy.id, unit_id(engine, "Memory"))
-    engine.policies.add_weight(policy.id, unit_id(engine, "OptimalForHaReservation"), factor=30)
-    engine.policies.set_balance(policy.id, unit_id(engine, "OptimalForEvenDistribution"))
+    engine.policies.add_filter(policy.id, policies.unit_id(engine, "Memory"))
+    engine.policies.add_weight(policy.id, policies.unit_id(engine, "OptimalForHaReservation"), factor=30)
+    engine.policies.set_balance(policy.id, policies.unit_id(engine, "OptimalForEvenDistribution"))
     engine.policies.edit(policy.id, properties={"HighUtilization": "70"})
 
 
@@ -50,8 +39,8 @@ def test_a_policy_that_setup_made_goes_and_its_clusters_return(live: LiveEngine)
         "remove the policy ovirt-placement",
     ]
     assert names(live) == before
-    assert cluster_policy(live.engine, "c1") == "none"
-    assert cluster_policy(live.engine, "c2") == "evenly_distributed"
+    assert policies.cluster_policy(live.engine, "c1") == "none"
+    assert policies.cluster_policy(live.engine, "c2") == "evenly_distributed"
     live.changes.clear()
     out, _ = live.run(0, "setup", "--undo")
     assert out == "The policy ovirt-placement has nothing of setup; nothing to change.\n"
@@ -59,7 +48,7 @@ def test_a_policy_that_setup_made_goes_and_its_clusters_return(live: LiveEngine)
 
 
 def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
-    with starting(STATE, prepare=theirs) as live:
+    with starting(policies.STATE, prepare=theirs) as live:
         live.run(0, "setup", "--policy", "theirs", "--cluster", "blue", "--factor", "SoftAffinityWeight=9")
         said = live.data(0, "setup", "--undo", "--policy", "theirs", "--dry-run")
         assert (said["before"][0]["clusters"][0]["name"], said["after"][0]["clusters"]) == ("blue", [])
@@ -69,13 +58,13 @@ def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
         assert live.changes == [f"{one['method']} {one['path']}" for one in shown["requests"]]
         assert "take out the weight VmAffinityGroups" in out.splitlines()
         assert "set the balance OptimalForEvenDistribution" in out.splitlines()
-        policy = policy_named(live.engine, "theirs")
-        assert set(filters(live.engine, "theirs")) == {"Memory"}
-        assert weights(live.engine, "theirs") == {"OptimalForHaReservation": 30}
-        assert balance(live.engine, "theirs") == "OptimalForEvenDistribution"
+        policy = policies.policy_named(live.engine, "theirs")
+        assert set(policies.filters(live.engine, "theirs")) == {"Memory"}
+        assert policies.weights(live.engine, "theirs") == {"OptimalForHaReservation": 30}
+        assert policies.balance(live.engine, "theirs") == "OptimalForEvenDistribution"
         assert policy.properties == {"HighUtilization": "70"}
         assert policy.description == "of the site"
-        assert cluster_policy(live.engine, "c1") == "none"
+        assert policies.cluster_policy(live.engine, "c1") == "none"
 
 
 def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> None:
@@ -83,36 +72,38 @@ def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> No
 
     def more(engine: Engine) -> None:
         theirs(engine)
-        policy = policy_named(engine, "theirs")
+        policy = policies.policy_named(engine, "theirs")
         for name in (near, on_hosts):
-            engine.policies.add_weight(policy.id, unit_id(engine, name, UnitType.WEIGHT), factor=2)
+            engine.policies.add_weight(policy.id, policies.unit_id(engine, name, UnitType.WEIGHT), factor=2)
 
-    with starting(STATE, prepare=more) as live:
+    with starting(policies.STATE, prepare=more) as live:
         live.run(0, "setup", "--policy", "theirs")
-        policy = policy_named(live.engine, "theirs")
+        policy = policies.policy_named(live.engine, "theirs")
         for name in (near, on_hosts):
-            live.engine.policies.remove_unit(policy.id, unit_id(live.engine, name, UnitType.WEIGHT))
-        live.engine.policies.add_weight(policy.id, unit_id(live.engine, near, UnitType.WEIGHT), factor=7)
+            live.engine.policies.remove_unit(policy.id, policies.unit_id(live.engine, name, UnitType.WEIGHT))
+        live.engine.policies.add_weight(
+            policy.id, policies.unit_id(live.engine, near, UnitType.WEIGHT), factor=7
+        )
         live.run(0, "setup", "--undo", "--policy", "theirs")
-        assert weights(live.engine, "theirs") == {"OptimalForHaReservation": 30, near: 7}
+        assert policies.weights(live.engine, "theirs") == {"OptimalForHaReservation": 30, near: 7}
 
 
 def test_where_nobody_remembers_all_that_stand_alongside_ours_stay_and_that_is_reported(
     starting: Starting,
 ) -> None:
-    with starting(STATE, prepare=theirs) as live:
+    with starting(policies.STATE, prepare=theirs) as live:
         live.run(0, "setup", "--policy", "theirs")
-        policy = policy_named(live.engine, "theirs")
+        policy = policies.policy_named(live.engine, "theirs")
         live.engine.policies.edit(policy.id, description="edited in the portal")
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         assert "note: it is not recorded which of the engine's units the policy had before ours" in out
-        assert weights(live.engine, "theirs") == {
+        assert policies.weights(live.engine, "theirs") == {
             "VmAffinityGroups": 1,
             "VmToHostsAffinityGroups": 20,
             "OptimalForHaReservation": 30,
         }
-        assert balance(live.engine, "theirs") == "None"
-        assert policy_named(live.engine, "theirs").description == "edited in the portal"
+        assert policies.balance(live.engine, "theirs") == "None"
+        assert policies.policy_named(live.engine, "theirs").description == "edited in the portal"
 
 
 @pytest.mark.parametrize(
@@ -125,29 +116,31 @@ def test_where_nobody_remembers_all_that_stand_alongside_ours_stay_and_that_is_r
 def test_parameters_of_our_units_go_from_clusters_whether_they_keep_the_policy_or_not(
     starting: Starting, used: str, left: dict[str, str]
 ) -> None:
-    with starting(STATE, prepare=theirs) as live:
+    with starting(policies.STATE, prepare=theirs) as live:
         live.engine.policies.update_cluster("c1", policy_name=used)
         asked = ("--cluster", "blue", "--property", "ha_weight_scale_down=5")
         live.run(0, "setup", "--policy", "theirs", *asked)
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
         dropped = "let the cluster blue drop the parameters ha_weight_scale_down" in out.splitlines()
         assert dropped == (used == "theirs")
-        assert cluster_policy(live.engine, "c1") == used
+        assert policies.cluster_policy(live.engine, "c1") == used
         assert live.engine.queries.state.clusters["c1"].scheduling_properties == left
 
 
 def test_parameters_that_a_cluster_lost_come_back_with_its_policy(starting: Starting) -> None:
     def used(engine: Engine) -> None:
         engine.policies.add("bare")
-        engine.policies.set_balance(policy_named(engine, "bare").id, unit_id(engine, "None"))
+        engine.policies.set_balance(
+            policies.policy_named(engine, "bare").id, policies.unit_id(engine, "None")
+        )
         engine.policies.update_cluster("c1", policy_name="none", properties={"HighUtilization": "66"})
 
-    with starting(STATE, prepare=used) as live:
+    with starting(policies.STATE, prepare=used) as live:
         out, _ = live.run(0, "setup", "--policy", "bare", "--cluster", "blue")
         assert "note: cluster blue loses its property HighUtilization=66" in out
         live.run(0, "setup", "--undo", "--policy", "bare")
         blue = live.engine.queries.state.clusters["c1"]
-        assert cluster_policy(live.engine, "c1") == "none"
+        assert policies.cluster_policy(live.engine, "c1") == "none"
         assert blue.scheduling_properties["HighUtilization"] == "66"
 
 
@@ -194,7 +187,7 @@ def recorded(live: LiveEngine) -> tuple[UserAction, ...]:
 
 
 def test_setup_and_its_undoing_are_recorded_with_what_was_asked_for(starting: Starting) -> None:
-    with starting(STATE) as live:
+    with starting(policies.STATE) as live:
         live.run(0, "setup", "--cluster", "blue", "--dry-run")
         assert recorded(live) == ()
         live.run(0, "setup", "--cluster", "blue")
@@ -209,7 +202,7 @@ def test_setup_and_its_undoing_are_recorded_with_what_was_asked_for(starting: St
 
 
 def test_a_setup_that_fails_halfway_is_recorded_with_how_far_it_came(starting: Starting) -> None:
-    with starting(STATE) as live:
+    with starting(policies.STATE) as live:
         live.server.disturbances.add(Disturbance(method="PUT", path="/clusters/", status=409))
         live.run(2, "setup", "--cluster", "blue")
         (found,) = recorded(live)
@@ -228,9 +221,9 @@ COPY = "ovirt-placement-evenly_distributed"
 def used_policies(engine: Engine) -> None:
     """Let the clusters use policies of all sorts; one policy is used by none."""
     theirs = engine.policies.add("theirs", description="of the site")
-    engine.policies.add_filter(theirs.id, unit_id(engine, "Memory"))
-    engine.policies.add_weight(theirs.id, unit_id(engine, "OptimalForHaReservation"), factor=7)
-    engine.policies.set_balance(theirs.id, unit_id(engine, "OptimalForEvenDistribution"))
+    engine.policies.add_filter(theirs.id, policies.unit_id(engine, "Memory"))
+    engine.policies.add_weight(theirs.id, policies.unit_id(engine, "OptimalForHaReservation"), factor=7)
+    engine.policies.set_balance(theirs.id, policies.unit_id(engine, "OptimalForEvenDistribution"))
     engine.policies.add("idle")
     for number, name in enumerate(USED):
         engine.policies.update_cluster(f"c{number}", policy_name=name)
@@ -243,7 +236,7 @@ def used(starting: Starting) -> Iterator[LiveEngine]:
 
 
 def assigned(used: LiveEngine) -> list[str]:
-    return [cluster_policy(used.engine, f"c{number}") for number in range(4)]
+    return [policies.cluster_policy(used.engine, f"c{number}") for number in range(4)]
 
 
 def every_policy(used: LiveEngine) -> dict[str, object]:
@@ -264,12 +257,12 @@ def _ordered(policy: SchedulingPolicy) -> tuple[object, ...]:
 
 def check_set_up(used: LiveEngine) -> None:
     assert assigned(used) == ["ovirt-placement", COPY, "theirs", "cluster_maintenance"]
-    check_complete(used.engine)
-    check_complete(used.engine, COPY)
-    theirs = policy_named(used.engine, "theirs")
-    assert weights(used.engine, "theirs") == {
-        **(TWIN_WEIGHTS | {"OptimalForHaReservation": 7}),
-        **OUR_WEIGHTS,
+    policies.check_complete(used.engine)
+    policies.check_complete(used.engine, COPY)
+    theirs = policies.policy_named(used.engine, "theirs")
+    assert policies.weights(used.engine, "theirs") == {
+        **(policies.TWIN_WEIGHTS | {"OptimalForHaReservation": 7}),
+        **policies.OUR_WEIGHTS,
     }
     assert theirs.description.startswith("of the site [before ovirt-placement: ")
 
@@ -324,7 +317,7 @@ def test_an_interrupted_run_is_continued_by_the_next_there_and_back(
 def test_a_policy_that_was_spoilt_does_not_keep_the_others_waiting(used: LiveEngine) -> None:
     with pytest.raises(Exception, match="attached more than once"):
         used.engine.policies.add_filter(
-            policy_named(used.engine, "theirs").id, unit_id(used.engine, "Memory")
+            policies.policy_named(used.engine, "theirs").id, policies.unit_id(used.engine, "Memory")
         )
     _, err = used.run(2, "setup", "--all-policies")
     assert "1 of 3 policies stay as they are: theirs: the engine has Memory twice" in err
