@@ -19,7 +19,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.plans import kept_reasons, plan_record, plans_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.requests import tagged_ids
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Snapshot
@@ -167,7 +167,7 @@ def read_engine_state(config: Config, patience_seconds: float) -> Asked:
     """What is known of the engine, waited for so long, and what is held back now. Raises `UserError`."""
     settings = config.section("enforcer", EnforcerSettings)
     snapshot = inventory.snapshot(config=config, deadline=patience_seconds)
-    with connect(config.engine) as connection, closing(Stores(config, create=False)) as stores:
+    with EngineConnection(config.engine) as connection, closing(Stores(config, create=False)) as stores:
         gates = current_gates(settings, connection, stores)
         try:
             ended = stores.intents.history(within_seconds=REACH_SECONDS)
@@ -212,7 +212,7 @@ def way_back(config: Config, snapshot: Snapshot, record: PlanRecord) -> PlansBac
     if record.cluster not in snapshot.cluster_by_id:
         raise UserError(f"plan {record.id}: its cluster {record.cluster} is no more")
     settings = config.section("enforcer", EnforcerSettings)
-    with connect(config.engine) as connection, closing(Stores(config, create=False)) as stores:
+    with EngineConnection(config.engine) as connection, closing(Stores(config, create=False)) as stores:
         held = current_gates(settings, connection, stores).frozen(snapshot)
     deadline = Deadline.after(_DEADLINE_SECONDS)
     undoing = plan_back(snapshot, record.cluster, moved_by(record), held, deadline)

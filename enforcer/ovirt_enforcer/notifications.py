@@ -23,7 +23,7 @@ from ovirt_enforcer.notices import (
     alerts_of,
 )
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.engine.connection.failures import EngineAway, Unanswered
 from ovirt_placement.engine.events import add_event
@@ -233,7 +233,7 @@ class EngineEvents:
         self, engine: EngineSettings, sentence: Callable[[NoticeKind, Mapping[str, str]], str]
     ) -> None:
         """It has a connection of its own: nothing waits for its requests. Raises `UserError`."""
-        self._connection: EngineConnection = connect(engine)
+        self._connection: EngineConnection = EngineConnection(engine)
         self._sentence = sentence
 
     def send(self, notice: Notice) -> None:

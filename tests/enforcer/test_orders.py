@@ -24,7 +24,7 @@ from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.cli.main import main as placement
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store
@@ -139,7 +139,7 @@ def gates(server: Server, tmp_path: Path) -> Callable[[], Gates]:
     asked = configuration.load(file, {"OVIRT_PASSWORD": "password"})
 
     def now() -> Gates:
-        with connect(asked.engine) as connection, closing(Stores(asked, create=False)) as stores:
+        with EngineConnection(asked.engine) as connection, closing(Stores(asked, create=False)) as stores:
             return current_gates(asked.section("enforcer", EnforcerSettings), connection, stores)
 
     return now

@@ -20,7 +20,7 @@ from ovirt_enforcer.policy_simulation import (
     simulate,
     simulation_text,
 )
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
 from ovirt_placement.model.names import NamedGroup
@@ -387,7 +387,7 @@ def test_it_takes_part_under_its_name(unit: str, known: str | None, tmp_path: Pa
     engine.policies.update_cluster(CLUSTER, policy_name="theirs")
     with (
         closing(serve(engine)) as server,
-        connect(configured(tmp_path, server.api_url, {}).engine) as connection,
+        EngineConnection(configured(tmp_path, server.api_url, {}).engine) as connection,
     ):
         (found,) = read_snapshot(connection).clusters
     assert "HighUtilization" not in found.scheduling_properties

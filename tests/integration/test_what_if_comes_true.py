@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.answers.group_changes import judge
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.forecast import Outlook, foresee, with_group, without_group
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import AffinityGroup, Snapshot
@@ -130,7 +130,7 @@ def enforced(engine: Engine, folder: Path) -> Iterator[World]:
         world = World(engine, stage, inventory.snapshot(config=config, max_age=0.0, deadline=120.0))
         yield world
         with (
-            connect(config.engine) as connection,
+            EngineConnection(config.engine) as connection,
             simulated_time(stage.clock),
             daemon_of(config, connection, stage.clock) as daemon,
         ):

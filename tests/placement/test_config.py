@@ -12,7 +12,7 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config
 from ovirt_placement.config import EngineSettings, check_url, exposes
 from ovirt_placement.config_file import PATH_VARIABLE
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration, write_password
@@ -182,7 +182,7 @@ def test_who_could_learn_the_password_is_warned_of(
     )
     with caplog.at_level(logging.WARNING):
         for _ in range(2):
-            connect(settings)
+            EngineConnection(settings)
     assert len(caplog.records) == bool(exposed)
     assert exposed in caplog.text
 

@@ -22,7 +22,7 @@ from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.reading import Parts
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.events import read_events
@@ -147,7 +147,7 @@ def play(scenario: Path, folder: Path) -> list[str]:
         stage.advance(0.0)
         config = configured(folder, server.api_url, story.enforcer)
         with (
-            connect(config.engine) as connection,
+            EngineConnection(config.engine) as connection,
             _logged(stage),
             simulated_time(stage.clock),
             daemon_of(config, connection, stage.clock, patience_seconds=_PATIENCE_SECONDS) as daemon,

@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import DataCenter, Snapshot
 from tests.builders import cluster, host, snapshot
@@ -48,7 +48,7 @@ def left(world: World) -> Snapshot:
     """What the engine has by now but for its hosts."""
     url, file = f"{world._url}/ovirt-engine/api", world.folder / "password"
     settings = EngineSettings(url=url, username="admin@internal", password_file=file)
-    with connect(settings) as connection:
+    with EngineConnection(settings) as connection:
         found = read_snapshot(connection)
     return snapshot(*found.vms, *found.clusters, *found.affinity_groups)
 

@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_service.arguments import Parser
 from ovirt_service.errors import UserError
 from tools.acceptance.steps import KINDS, STEPS, log_in, read_state
@@ -112,7 +112,7 @@ def main(words: list[str] | None = None) -> int:
         insecure=options.insecure,
     )
     stopped, failed = False, 0
-    with tempfile.TemporaryDirectory() as folder, connect(settings) as connection:
+    with tempfile.TemporaryDirectory() as folder, EngineConnection(settings) as connection:
         trial = Trial(connection, options, Path(folder))
         left = 0
         try:

@@ -28,7 +28,7 @@ from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
 from ovirt_enforcer.watchers.key_recorder import KeyRecorder
 from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.engine.events import EngineEvent, add_event, find_start_events, read_events
 from ovirt_placement.inventory import client as inventory
@@ -321,7 +321,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
     running: list[Service] = []
 
     def enforce() -> None:
-        with connect(config.engine) as connection:
+        with EngineConnection(config.engine) as connection:
             service = Service(config, connection, progress, ending.is_set)
             running.append(service)
             ready(f"watching {connection.settings.address} (mode {service.settings.mode})")

@@ -32,10 +32,10 @@ def read_engine(config: Config, rules: Iterable[PlacementRule], patience_seconds
     if found is not None and not searches:
         return found
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.topology import read_snapshot
 
-    with connect(config.engine) as connection:
+    with EngineConnection(config.engine) as connection:
         if found is None:
             found = read_snapshot(connection, statistics=True, devices=True)
         return replace(found, member_searches=read_searches(connection, searches))

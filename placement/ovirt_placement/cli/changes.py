@@ -71,9 +71,9 @@ def stored(
 
 
 def connected(args: argparse.Namespace) -> EngineConnection:
-    from ovirt_placement.engine.connection.client import connect  # the SDK takes long to load
+    from ovirt_placement.engine.connection.client import EngineConnection  # the SDK takes long to load
 
-    return connect(config.load(args.config).engine)
+    return EngineConnection(config.load(args.config).engine)
 
 
 def fresh_state(args: argparse.Namespace) -> Snapshot:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.vms import read_data, tags
@@ -211,7 +211,7 @@ def _host(element: xml.Element) -> Host:
         sockets=sockets,
         spm=xml.text(element.find("spm/status"), _NO_SPM) != _NO_SPM,
         tags=tags(element.find("tags")),
-        **measured._asdict(),
+        **asdict(measured),
     )
 
 

@@ -20,6 +20,7 @@ from ovirt_placement.engine.vms import (
     NO_DETAILS,
     Detail,
     FoundVm,
+    VmDetails,
     followed,
     inherited_permissions,
     parse_vms,
@@ -62,7 +63,7 @@ def read_snapshot(
     Scheduling policies cost a few more; a frequent reader gives a `PolicyReader`, which remembers them.
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
     interfaces and what those refer to, and the owners of VMs. It may do without `vms`, which take longer than
-    all the rest. Raises what `EngineConnection.get` raises.
+    all the rest, and without groups and labels then. Raises what `EngineConnection.get` raises.
     """
     policies = policies or PolicyReader()
     reported = read_as_reported(
@@ -86,13 +87,14 @@ def read_as_reported(
     Of devices there are but the tags of hosts.
     """
     with whole_answers(connection):
-        found = clusters.parse_clusters(_answer_of_an_engine(connection, follow="affinity_groups"))
+        follow = {"follow": "affinity_groups"} if vms else {}
+        found = clusters.parse_clusters(_answer_of_an_engine(connection, **follow))
         return Snapshot(
             clusters=with_policies(connection, found, policies),
             affinity_groups=found.groups,
             hosts=read_hosts(connection, statistics=statistics, devices=devices),
             vms=read_vms(connection, statistics=statistics) if vms else (),
-            affinity_labels=read_labels(connection),
+            affinity_labels=read_labels(connection) if vms else (),
             data_centers=clusters.data_centers(get_collection(connection, "/datacenters")),
         )
 
@@ -169,11 +171,7 @@ def detailed(connection: EngineConnection, snapshot: Snapshot, details: Detail) 
     missed = [vm.id for vm in snapshot.vms if vm.id not in found]
     found = {**found, **reread_vms(connection, missed, details)}
     networks, profiles = read_networks(connection) if Detail.NICS in details else ((), ())
-    vms = tuple(
-        replace(vm, disks=one.disks, nics=one.nics, tags=one.tags, owner=one.owner)
-        for vm in snapshot.vms
-        for one in (found.get(vm.id, vm),)
-    )
+    vms = tuple(VmDetails.of(found.get(vm.id, vm)).put_on(vm) for vm in snapshot.vms)
     return consistent(replace(snapshot, vms=vms, networks=networks, vnic_profiles=profiles))
 
 

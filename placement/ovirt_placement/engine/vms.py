@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine import xml
 from ovirt_placement.model import Disk, Nic, Vm
-from ovirt_placement.model.infrastructure import VM_STATUSES, VmStatistics
+from ovirt_placement.model.infrastructure import VM_STATUSES, Fields, VmStatistics
 from ovirt_placement.rules.elements.resources import EXCLUSIVE
 from ovirt_service.errors import UserError
 
@@ -272,6 +272,24 @@ _FOLLOWED = {
 def followed(details: Detail) -> tuple[str, ...]:
     """Name what the engine must follow from VMs for these."""
     return tuple(name for detail, names in _FOLLOWED.items() if detail in details for name in names)
+
+
+class VmDetails(Fields, frozen=True, gc=False):
+    """The details of one VM; what was not read is empty."""
+
+    disks: tuple[Disk, ...] = ()
+    nics: tuple[Nic, ...] = ()
+    tags: tuple[str, ...] = ()
+    owner: str | None = None
+
+    def only(self, wanted: Detail) -> VmDetails:
+        """Leave out what is not wanted."""
+        return VmDetails(
+            self.disks if Detail.DISKS in wanted else (),
+            self.nics if Detail.NICS in wanted else (),
+            self.tags if Detail.OWNER in wanted else (),
+            self.owner if Detail.OWNER in wanted else None,
+        )
 
 
 def owner(tags: Iterable[str], grants: Collection[Grant]) -> str | None:

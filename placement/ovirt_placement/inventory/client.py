@@ -270,7 +270,7 @@ class EngineState:
 
     def _connected(self) -> tuple[EngineConnection, Callable[[], Snapshot]]:
         """The topology is read once more where it suddenly lacks most of what was there."""
-        from ovirt_placement.engine.connection.client import connect
+        from ovirt_placement.engine.connection.client import EngineConnection
         from ovirt_placement.engine.policies import PolicyReader
         from ovirt_placement.engine.requests import Doubts, kinds_of
         from ovirt_placement.engine.topology import read_snapshot
@@ -279,7 +279,7 @@ class EngineState:
             if self._closed:
                 raise UserError("the process that reads the engine ends")
             if self._engine is None:
-                connection = connect(self._config.engine)
+                connection = EngineConnection(self._config.engine)
                 read = partial(read_snapshot, connection, policies=PolicyReader())
                 self._engine = connection, partial(Doubts().confirm, read, kinds_of)
             return self._engine

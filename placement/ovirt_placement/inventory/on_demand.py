@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.vms import NO_DETAILS, Detail
+from ovirt_placement.engine.vms import NO_DETAILS, Detail, VmDetails
 from ovirt_placement.inventory.publication import Measured
-from ovirt_placement.model import Cluster, Disk, Host, Network, Nic, PlacementRule, Snapshot, Vm, VnicProfile
+from ovirt_placement.model import Cluster, Host, Network, PlacementRule, Snapshot, Vm, VnicProfile
 from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
 from ovirt_placement.model.record import MemberSearch, SearchOf
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS, Part
@@ -56,32 +56,6 @@ def referred(levels: Iterable[str]) -> Detail:
     return reduce(or_, (_REFERRED.get(level, NO_DETAILS) for level in levels), NO_DETAILS)
 
 
-class VmDetails(NamedTuple):
-    """The details of one VM; what was not read is empty."""
-
-    disks: tuple[Disk, ...] = ()
-    nics: tuple[Nic, ...] = ()
-    tags: tuple[str, ...] = ()
-    owner: str | None = None
-
-    @classmethod
-    def of_vm(cls, vm: Vm) -> VmDetails:
-        return cls(vm.disks, vm.nics, vm.tags, vm.owner)
-
-    def put_on(self, vm: Vm) -> Vm:
-        """Return the VM with these; the same object if it has them."""
-        return vm if VmDetails.of_vm(vm) == self else replace(vm, **self._asdict())
-
-    def only(self, wanted: Detail) -> VmDetails:
-        """Leave out what is not wanted."""
-        return VmDetails(
-            self.disks if Detail.DISKS in wanted else (),
-            self.nics if Detail.NICS in wanted else (),
-            self.tags if Detail.OWNER in wanted else (),
-            self.owner if Detail.OWNER in wanted else None,
-        )
-
-
 #: What the network interfaces of VMs refer to.
 Networks = tuple[tuple[Network, ...], tuple[VnicProfile, ...]]
 
@@ -101,7 +75,7 @@ def read_details(connection: EngineConnection, wanted: Detail) -> Details:
     # The SDK takes long to load and is not needed where a service publishes.
     from ovirt_placement.engine.topology import detailed_vms, read_networks
 
-    vms = {vm.id: VmDetails.of_vm(vm) for vm in detailed_vms(connection, wanted)}
+    vms = {vm.id: VmDetails.of(vm) for vm in detailed_vms(connection, wanted)}
     return Details(wanted, vms, read_networks(connection) if Detail.NICS in wanted else ((), ()))
 
 
@@ -245,8 +219,8 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
     hosts = read_hosts(connection, statistics=True, devices=tags) if HOST_STATISTICS in wanted else ()
     vms = measured_vms(connection) if VM_STATISTICS in wanted else ()
     return Statistics(
-        {host.id: HostStatistics.of_host(host) for host in hosts},
-        {vm.id: VmStatistics.of_vm(vm) for vm in vms if vm.host is not None},
+        {host.id: HostStatistics.of(host) for host in hosts},
+        {vm.id: VmStatistics.of(vm) for vm in vms if vm.host is not None},
         {host.id: host.tags for host in hosts} if tags else {},
         wanted,
     )

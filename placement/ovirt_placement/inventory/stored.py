@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from msgspec.structs import asdict, replace
 
@@ -32,21 +32,22 @@ from ovirt_service.log import Complaint
 from ovirt_service.process import in_background
 
 if TYPE_CHECKING:
-    from ovirt_placement.store.enforcer.intents import Intent, Store
+    from ovirt_placement.store.enforcer.intents import Intent
     from ovirt_placement.store.keys import KeyRecords, KeyStore
     from ovirt_placement.store.sql.access import StoreAccess
 
 #: The first answer has nothing known to fall back on: a store that answers may take longer.
 _FIRST_SECONDS = 1.0
 _NEVER = float("-inf")
+#: Parts of the store, which are loaded where there is one.
+_INTENTS, _KEYS = "ovirt_placement.store.enforcer.intents.Store", "ovirt_placement.store.keys.KeyStore"
 
-_Part = TypeVar("_Part", bound="StoreAccess")
 _Found = TypeVar("_Found")
 
 _log = logging.getLogger(__name__)
 
 
-class StoreReader(Generic[_Part, _Found]):
+class StoreReader(Generic[_Found]):
     """What a store said last, for all threads of a process; it is asked in a thread of its own."""
 
     def __init__(
@@ -54,17 +55,17 @@ class StoreReader(Generic[_Part, _Found]):
         settings: StoreSettings,
         engine: str,
         nothing: _Found,
-        part: Callable[[], type[_Part]],
-        ask: Callable[[_Part, _Found], _Found],
+        part: str,
+        ask: Callable[[Any, _Found], _Found],
     ) -> None:
-        """`part` loads a part of the store, of which `ask`, given what was found last, asks something.
+        """`part` names a part of the store, of which `ask`, given what was found last, asks something.
 
         A store that is not there, or has no tables yet, holds `nothing`; one that held more is away.
         """
         self._settings, self._engine = settings, engine
         self._nothing = self.found = nothing
         self._part, self._ask = part, ask
-        self._store: _Part | None = None
+        self._store: StoreAccess | None = None
         self._closed = False
         self._lock = threading.Lock()
         self._reading: Future[None] | None = None
@@ -110,7 +111,8 @@ class StoreReader(Generic[_Part, _Found]):
         try:
             if self._store is None:
                 url, patience = self._settings.url, self._settings.patience_seconds
-                self._store = self._part()(url, engine=self._engine, patience_seconds=patience, create=False)
+                made = _part_of_store(self._part)
+                self._store = made(url, engine=self._engine, patience_seconds=patience, create=False)
             self.found = self._ask(self._store, self.found)
         except UserError as failure:
             is_nothing = isinstance(failure, StoreUnmade) and self.found == self._nothing
@@ -140,9 +142,15 @@ def _loaded(url: str) -> bool:
             return False
     except OSError:
         pass  # opening it reports what is wrong
-    for module in ("ovirt_placement.store.enforcer.intents", "ovirt_placement.store.keys"):
-        importlib.import_module(module)
+    for part in (_INTENTS, _KEYS):
+        _part_of_store(part)
     return True
+
+
+def _part_of_store(part: str) -> Callable[..., StoreAccess]:
+    module, _, name = part.rpartition(".")
+    found: Callable[..., StoreAccess] = getattr(importlib.import_module(module), name)
+    return found
 
 
 class Overlay:
@@ -193,13 +201,10 @@ class OpenIntents:
     """Open intents of an engine, which stand in `pending`."""
 
     def __init__(self, settings: StoreSettings, engine: str) -> None:
-        def part() -> type[Store]:
-            from ovirt_placement.store.enforcer.intents import Store
-
-            return Store
-
         nothing: tuple[Intent, ...] = ()
-        self._reader = StoreReader(settings, engine, nothing, part, lambda store, _: store.blocking_intents())
+        self._reader = StoreReader(
+            settings, engine, nothing, _INTENTS, lambda store, _: store.blocking_intents()
+        )
         self._complaint = Complaint(_log, "open migrations are unknown", "open migrations are known again")
         self._overlay = Overlay()
         self.close = self._reader.close
@@ -282,17 +287,12 @@ class KeyWatch:
         Who says so looks all the time, and waits no longer than is configured while the store is in trouble.
         """
 
-        def part() -> type[KeyStore]:
-            from ovirt_placement.store.keys import KeyStore
-
-            return KeyStore
-
         def ask(store: KeyStore, known: KeyRecords | None) -> KeyRecords | None:
             """The same object while it still holds."""
             return known if known is not None and store.revision() == known.revision else store.records()
 
         nothing: KeyRecords | None = None
-        self._reader = StoreReader(settings, engine, nothing, part, ask)
+        self._reader = StoreReader(settings, engine, nothing, _KEYS, ask)
         self._waited_seconds = waited_seconds
         self._complaint = Complaint(_log, "placement keys cannot be read", "placement keys are read again")
         self._last = WatchedKeys()

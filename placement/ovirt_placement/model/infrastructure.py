@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from math import floor
-from typing import Final, NamedTuple
+from typing import Final, Self, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
-from ovirt_placement.model.record import Struct
+from ovirt_placement.model.record import Record, Struct
+
+_Struct = TypeVar("_Struct", bound=Struct)
 
 #: The words of the REST API.
 HOST_STATUSES = frozenset(
@@ -270,8 +272,20 @@ class AffinityLabel(Struct, frozen=True):
     implicit: bool = False
 
 
-class HostStatistics(NamedTuple):
-    """Fields of a host; None is what was not measured."""
+class Fields(Record, frozen=True, gc=False):
+    """Some fields of a host or VM, which are read apart from the others."""
+
+    @classmethod
+    def of(cls, record: Struct) -> Self:
+        return cls(*[getattr(record, name) for name in cls.__struct_fields__])
+
+    def put_on(self, record: _Struct) -> _Struct:
+        """The record with these; the same object if it has them."""
+        return record if self.of(record) == self else replace(record, **asdict(self))
+
+
+class HostStatistics(Fields, frozen=True, gc=False):
+    """None is what was not measured."""
 
     cpu_percent: float | None = None
     memory_free_mb: int | None = None
@@ -282,33 +296,17 @@ class HostStatistics(NamedTuple):
     #: Whether it was tried.
     measured: bool = False
 
-    @classmethod
-    def of_host(cls, host: Host) -> HostStatistics:
-        return cls(*(getattr(host, field) for field in cls._fields))
-
-    def put_on(self, host: Host) -> Host:
-        """Return the host with these; the same object if it has them."""
-        return host if HostStatistics.of_host(host) == self else replace(host, **self._asdict())
-
 
 def set_up(host: Host) -> Host:
     """A host as it is set up, without what changes while it works: what is measured, and who is SPM."""
-    return replace(host, free_mb=0, spm=False, **HostStatistics()._asdict())
+    return HostStatistics().put_on(replace(host, free_mb=0, spm=False))
 
 
-class VmStatistics(NamedTuple):
-    """Fields of a VM; None is what was not measured."""
+class VmStatistics(Fields, frozen=True, gc=False):
+    """None is what was not measured."""
 
     usage_mem_percent: float | None = None
     usage_cpu_percent: float | None = None
-
-    @classmethod
-    def of_vm(cls, vm: Vm) -> VmStatistics:
-        return cls(vm.usage_mem_percent, vm.usage_cpu_percent)
-
-    def put_on(self, vm: Vm) -> Vm:
-        """Return the VM with these; the same object if it has them."""
-        return vm if VmStatistics.of_vm(vm) == self else replace(vm, **self._asdict())
 
 
 class Return(StrEnum):

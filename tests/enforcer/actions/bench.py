@@ -10,7 +10,7 @@ from ovirt_enforcer.actions.executor import Executor, Task
 from ovirt_enforcer.gates.admission import Observation
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.settings import EnforcerSettings, Mode
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.intents import Intent, Store
 from ovirt_simulator.core.backend import PROMPT
@@ -47,7 +47,7 @@ class Bench:
 
     @contextmanager
     def connected(self) -> Iterator[EngineConnection]:
-        with connect(self.config.engine) as connection:
+        with EngineConnection(self.config.engine) as connection:
             yield connection
 
     @contextmanager

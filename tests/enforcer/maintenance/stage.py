@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.notices import Notice
 from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import Session, connect
+from ovirt_placement.engine.connection.client import EngineConnection, Session
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Intent, Store
@@ -145,7 +145,7 @@ class Stage:
     ) -> None:
         """Let a daemon work until this moment, until the run has ended or reached something, or is killed."""
         with (
-            connect(self.config.engine) as connection,
+            EngineConnection(self.config.engine) as connection,
             daemon_of(
                 self.config, connection, self.clock, patience_seconds=2.0, notifications=self.notified
             ) as daemon,
@@ -164,7 +164,7 @@ class Stage:
     def look(self) -> None:
         """Let another daemon look once, whatever is under way."""
         with (
-            connect(self.config.engine) as connection,
+            EngineConnection(self.config.engine) as connection,
             daemon_of(self.config, connection, self.clock, patience_seconds=2.0) as daemon,
         ):
             daemon.cycle()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.notices import NoticeKind
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
@@ -220,7 +220,7 @@ def test_a_run_that_is_requested_between_two_readings_of_one_cycle_is_begun(tmp_
 
     with (
         stage(tmp_path, QUIET) as played,
-        connect(played.config.engine) as connection,
+        EngineConnection(played.config.engine) as connection,
         daemon_of(played.config, connection, played.clock) as daemon,
     ):
         daemon.cycle()

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
@@ -117,7 +117,7 @@ def carried_out(state: Snapshot, folder: Path) -> Recorder:
     with closing(serve(engine)) as server:
         config = configured(folder, server.api_url, _WIDE)
         with (
-            connect(config.engine) as connection,
+            EngineConnection(config.engine) as connection,
             simulated_time(lambda: now),
             daemon_of(config, connection, lambda: now, read) as daemon,
         ):

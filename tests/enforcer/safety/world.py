@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.backend import PROMPT
@@ -123,7 +123,7 @@ def play(cases: Sequence[Case], folder: Path, seed: int) -> World:
         world = World(story, engine, server, folder, recorder)
         world.advance(0.0)
         config = configured(folder, server.api_url, settings)
-        with connect(config.engine) as connection, simulated_time(world.clock):
+        with EngineConnection(config.engine) as connection, simulated_time(world.clock):
             while not world.over:
                 with daemon_of(config, connection, world.clock, world.read) as daemon:
                     world.perform(daemon, connection)

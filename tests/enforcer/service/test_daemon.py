@@ -21,7 +21,7 @@ from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.process import Service
 from ovirt_placement import config
 from ovirt_placement.answers.plans import plan_record
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
@@ -384,7 +384,7 @@ def test_a_quiet_cycle_reads_in_one_transaction(
     monkeypatch.setattr(process, "PlannerProcesses", PlannersHere)
     silent = "[enforcer.notifications.engine]\nkinds = []\n"
     loaded = config.load(write_configuration(tmp_path, server.api_url, more=silent))
-    with connect(loaded.engine) as connection:
+    with EngineConnection(loaded.engine) as connection:
         service = Service(loaded, connection, Progress(60.0), stopping=lambda: False)
         for _ in range(2):
             asked.clear()

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ovirt_enforcer.service.daemon import Pace
 from ovirt_enforcer.service.process import Changed, Changes, StateReading
 from ovirt_enforcer.service.reading import changed, reported
-from ovirt_placement.engine.connection.client import connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
 from ovirt_placement.model import AffinityRule, Snapshot
@@ -114,7 +114,7 @@ def engine(request: pytest.FixtureRequest) -> Engine:
 @pytest.fixture
 def changes(server: Server, tmp_path: Path) -> Iterator[Changes]:
     config = configured(tmp_path, server.api_url, {})
-    with connect(config.engine) as connection:
+    with EngineConnection(config.engine) as connection:
         found = Changes(config, connection, 0.05, lambda: True)
         found.watch()
         yield found

@@ -10,7 +10,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ovirt_placement.config import EngineSettings, InventorySettings
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands
@@ -48,7 +48,7 @@ class Stage:
         settings = EngineSettings(
             url=self.server.api_url, username="admin@internal", password_file=password, timeout_seconds=5
         )
-        self.connection: EngineConnection = connect(settings)
+        self.connection: EngineConnection = EngineConnection(settings)
         self.now = 0.0
         self.failures = 0
         self.larger = reconciliations(InventorySettings())

@@ -27,7 +27,6 @@ from ovirt_placement.model import FrozenKeys, Pending, PlacementKey, Snapshot, S
 from ovirt_placement.model.state_file import check
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.keys import KeyRecords, KeyStore, Run
-from ovirt_placement.store.sql.access import StoreAccess
 from tests import builders
 from tests.stored import put_keys
 
@@ -189,7 +188,7 @@ def test_until_its_first_answer_a_store_is_waited_for_longer(tmp_path: Path) -> 
     def ask(*_: object) -> str:
         return "keys" if release.wait(DEADLINE_SECONDS) else ""
 
-    reader = StoreReader(settings, "default", "", lambda: StoreAccess, ask)
+    reader = StoreReader(settings, "default", "", "ovirt_placement.store.sql.access.StoreAccess", ask)
     assert reader.ask_store()  # there is no store yet
     (tmp_path / "store.db").touch()
     assert not reader.ask_store(0.0)

@@ -88,13 +88,13 @@ def unasked(
 def refusals(state: ConfiguredState) -> tuple[LatestEvents, str | None]:
     """What the engine says of refusals, or why it is not known."""
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.events import LatestEvents, find_refusals
 
     if not state.live:
         return LatestEvents((), None), "a state file has none"
     try:
-        with connect(state.config().engine) as connection:
+        with EngineConnection(state.config().engine) as connection:
             return find_refusals(connection), None
     except UserError as error:
         return LatestEvents((), None), str(error)

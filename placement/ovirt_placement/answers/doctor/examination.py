@@ -17,7 +17,7 @@ from ovirt_placement.config import Config
 from ovirt_placement.engine import events as engine_events
 from ovirt_placement.engine import policies as engine_policies
 from ovirt_placement.engine import topology
-from ovirt_placement.engine.connection.client import EngineConnection, connect
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import add_event, custom_id
 from ovirt_placement.engine.users import Root
 from ovirt_placement.model import Cluster, Snapshot
@@ -205,7 +205,7 @@ def doctor(
     )
     seen_by_caller = tuple(_checked(as_caller))
     identity.become_owner(configuration.folders, configuration.files)
-    with connect(configuration.engine) as connection:
+    with EngineConnection(configuration.engine) as connection:
         found = [*_checked(here), *seen_by_caller]
         try:
             found.extend(_examine_engine(connection, configuration, proxy, report))

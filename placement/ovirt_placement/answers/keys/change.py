@@ -79,12 +79,12 @@ def read_named(config: Config, patience_seconds: float, level: str, *words: str)
 def read_engine(config: Config, levels: Iterable[str] = SETTABLE) -> Snapshot:
     """All that keys on these levels can be set on, read from the engine at this moment."""
     # The SDK takes long to load: not for `--help`.
-    from ovirt_placement.engine.connection.client import connect
+    from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.topology import detailed, read_snapshot
 
     levels = tuple(levels)
     details = referred(levels)
-    with connect(config.engine) as connection:
+    with EngineConnection(config.engine) as connection:
         if _WITHOUT_VMS.issuperset(levels):
             return read_snapshot(connection, vms=False)
         snapshot = read_snapshot(connection)

@@ -270,15 +270,6 @@ class EngineConnection:
         )
 
 
-def connect(settings: EngineSettings) -> EngineConnection:
-    """Prepare a connection; nothing is sent before the first request.
-
-    With the variable OVIRT_TOKEN, its user is who asks. Raises `UserError` if the settings name no engine or
-    user, or the password cannot be had.
-    """
-    return EngineConnection(settings)
-
-
 def _address(settings: EngineSettings) -> tuple[str, str]:
     url = url_of(settings)
     check_url(url)

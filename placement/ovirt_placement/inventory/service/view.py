@@ -24,7 +24,7 @@ from ovirt_placement.engine.topology import (
     reread_hosts,
     reread_vms,
 )
-from ovirt_placement.engine.vms import Detail
+from ovirt_placement.engine.vms import Detail, VmDetails
 from ovirt_placement.inventory.on_demand import (
     NEVER,
     NO_DEMANDS,
@@ -35,7 +35,6 @@ from ovirt_placement.inventory.on_demand import (
     Networks,
     Span,
     Statistics,
-    VmDetails,
     needed,
     read_details,
     read_searches,
@@ -266,7 +265,7 @@ class View:
         newer = True
         if isinstance(found, Vm):
             if detailed and self.demands.details:
-                newer = self._details.put(found.id, VmDetails.of_vm(found), span)
+                newer = self._details.put(found.id, VmDetails.of(found), span)
             found = self._complete(found, span.began)
         elif isinstance(found, Host):
             found = self._statistics.of_host(found)

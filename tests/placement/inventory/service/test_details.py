@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.engine.vms import Detail
-from ovirt_placement.inventory.on_demand import Demands, Details, VmDetails, referred
+from ovirt_placement.engine.vms import Detail, VmDetails
+from ovirt_placement.inventory.on_demand import Demands, Details, referred
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading, read
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
@@ -233,7 +233,7 @@ def test_what_happened_while_the_engine_was_silent_is_found(stage: Stage) -> Non
 
 
 def details_of(stage: Stage) -> dict[str, VmDetails]:
-    return {vm.id: VmDetails.of_vm(vm) for vm in stage.follower.snapshot().vms}
+    return {vm.id: VmDetails.of(vm) for vm in stage.follower.snapshot().vms}
 
 
 def test_a_vm_that_is_read_again_for_another_reason_keeps_its_details(stage: Stage) -> None:
