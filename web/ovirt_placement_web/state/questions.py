@@ -21,7 +21,7 @@ from ovirt_placement.answers.document import Document, dated
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.placement import WhyDocument, why
 from ovirt_placement.answers.plans.text import leads_to
-from ovirt_placement.answers.plans.what_if import WhatIfDocument, preview
+from ovirt_placement.answers.plans.what_if import WhatIfDocument, starts_after
 from ovirt_placement.answers.proxy import ask_local_proxy, record_of
 from ovirt_placement.answers.question import (
     CLUSTERS,
@@ -40,10 +40,8 @@ from ovirt_placement.answers.status.health import HealthState, StatusDocument, w
 from ovirt_placement.answers.violations import violations
 from ovirt_placement.config import Config, reread
 from ovirt_placement.engine.events import LatestEvents
-from ovirt_placement.forecast import Change
 from ovirt_placement.model import Cluster, Host, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.planning.outages import foresee_outage
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.state.map import MapChangesDocument, MapDocument, cluster_map, map_changes, whole
@@ -238,13 +236,7 @@ class Questions:
     def starts(self, hosts: Iterable[str]) -> WhatIfDocument:
         """Where each VM would start if these hosts failed, in the order of the starts."""
         down = tuple(sorted(hosts))
-
-        def ask() -> WhatIfDocument:
-            found = foresee_outage(self.view.snapshot, down, ())
-            change = Change(self.view.snapshot, (), starts=found.starts, stopped=found.stopped)
-            return preview(self.view.snapshot, change)
-
-        return self.once(("starts", down), ask)
+        return self.once(("starts", down), lambda: starts_after(self.view.snapshot, down))
 
     @property
     def _record(self) -> Path:

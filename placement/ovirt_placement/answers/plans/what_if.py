@@ -302,6 +302,12 @@ def what_if_hosts(
     return preview(now, change, repair=repair, deadline=deadline, fail_if=fail_if)
 
 
+def starts_after(state: Snapshot, down: Sequence[str]) -> WhatIfDocument:
+    """Where each VM would start if these hosts failed, and nothing more of it."""
+    found = foresee_outage(state, tuple(down), ())
+    return preview(state, Change(state, (), starts=found.starts, stopped=found.stopped))
+
+
 def _check(host: Host, in_question: bool) -> None:
     if not in_question:
         raise UserError(f"host {host.name} is not up: its status is {host.status}")
