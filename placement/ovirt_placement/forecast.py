@@ -139,8 +139,7 @@ def changed_groups(
 def changed_rules(state: Snapshot, change: RuleChange, against: Sequence[str] = ()) -> Change:
     """With the rules as they are to be, in the clusters of those that come, change or go."""
     names = {*change.remove, *(rule.name for rule in change.put)}
-    kept = (rule for rule in state.placement_rules if rule.name not in names)
-    after = replace(state, placement_rules=(*kept, *change.put))
+    after = replace(state, placement_rules=change.applied(state.placement_rules))
     clusters = [
         found.cluster
         for each in (state, after)

@@ -1,6 +1,6 @@
 """Changes of placement rules: whether they may be made, for commands and for the page, and what became."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -10,7 +10,7 @@ from ovirt_placement.answers.rules import asked, open_questions, rules_check_tog
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import read_searches, searches_of
-from ovirt_placement.model import PlacementRule, Snapshot
+from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.record import check_text
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes, rule_problems
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
@@ -23,14 +23,22 @@ def rule_kinds() -> dict[str, str]:
     return {name: kind.summary for name, kind in EVERY_KIND.items()}
 
 
-def read_engine(config: Config, rules: Iterable[PlacementRule], patience_seconds: float) -> Snapshot:
-    """The engine's state with what these rules may name; tags and searches are asked of it alone."""
-    every = tuple(rules)
+def read_engine(
+    config: Config,
+    rules: tuple[PlacementRule, ...],
+    patience_seconds: float,
+    coming: tuple[PlacementRule, ...] = (),
+) -> Snapshot:
+    """The engine's state with these rules, and with what they and those to come may name.
+
+    Tags and searches are asked of the engine alone.
+    """
+    every = (*rules, *coming)
     tagged = any(rule.names_vm_tags or rule.names_host_tags for rule in every)
     searches = searches_of(every)
     found = None if tagged else inventory.snapshot(config=config, max_age=0.0, deadline=patience_seconds)
     if found is not None and not searches:
-        return found
+        return replace(found, placement_rules=rules)
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.topology import read_snapshot
@@ -38,12 +46,13 @@ def read_engine(config: Config, rules: Iterable[PlacementRule], patience_seconds
     with EngineConnection(config.engine) as connection:
         if found is None:
             found = read_snapshot(connection, statistics=True, devices=True)
-        return replace(found, member_searches=read_searches(connection, searches))
+        searched = read_searches(connection, searches)
+        return replace(found, member_searches=searched, placement_rules=rules)
 
 
-def objections(engine: Snapshot, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
+def objections(state: Snapshot, change: RuleChange) -> list[str]:
     """Whom rules that come name that is not there, and that they cannot be satisfied, in sentences."""
-    snapshot, names = _after(engine, standing, change), {rule.name for rule in change.put}
+    snapshot, names = _after(state, change), {rule.name for rule in change.put}
     found = [
         f"placement rule {found.rule.name}: {wrong}"
         for found in resolved_rules(snapshot)
@@ -57,18 +66,17 @@ def objections(engine: Snapshot, standing: Mapping[str, PlacementRule], change: 
     return found
 
 
-def unproven(engine: Snapshot, standing: Mapping[str, PlacementRule], change: RuleChange) -> list[str]:
-    """Of which rules it is not known whether they can be satisfied, in sentences."""
-    if not change.put:
-        return []
-    return list(open_questions(rules_check_together(_after(engine, standing, change))))
+def _after(state: Snapshot, change: RuleChange) -> Snapshot:
+    return replace(state, placement_rules=change.applied(state.placement_rules))
 
 
-def _after(engine: Snapshot, standing: Mapping[str, PlacementRule], change: RuleChange) -> Snapshot:
-    """With all rules as they are to stand."""
-    after = {**standing, **{rule.name: rule for rule in change.put}}
-    rules = tuple(rule for name, rule in sorted(after.items()) if name not in change.remove)
-    return replace(engine, placement_rules=rules)
+def domain_named(text: str) -> RuleDomain:
+    """A failure domain as people write it. Raises `UserError`."""
+    name, _, hosts = map(str.strip, text.partition("="))
+    words = tuple(word.strip() for word in hosts.split(",") if word.strip())
+    if not name or not words:
+        raise UserError(f'"{text}": write a failure domain as NAME=HOST,HOST')
+    return RuleDomain(name=name, hosts=words)
 
 
 def refuse_mistakes(rules: tuple[PlacementRule, ...]) -> None:
@@ -100,15 +108,10 @@ class RulesChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="rules_
 
 
 def rules_change(
-    before: Mapping[str, PlacementRule],
-    change: RuleChange,
-    problems: Iterable[str],
-    unproven: Iterable[str],
-    *,
-    dry_run: bool,
+    state: Snapshot, change: RuleChange, problems: Iterable[str], *, dry_run: bool
 ) -> RulesChangeDocument:
-    """What a change makes of the rules that stood before, by their names."""
-    put = change.put
+    """What a change makes of the rules that stood in a state."""
+    before, put = {rule.name: rule for rule in state.placement_rules}, change.put
     fresh = tuple(rule for rule in put if before.get(rule.name) != rule)
     gone = {*change.remove, *(rule.name for rule in fresh)}
     return RulesChangeDocument(
@@ -121,7 +124,7 @@ def rules_change(
         removed=change.remove,
         unchanged=tuple(rule.name for rule in put if before.get(rule.name) == rule),
         problems=tuple(problems),
-        unproven=tuple(unproven),
+        unproven=tuple(open_questions(rules_check_together(_after(state, change)))) if put else (),
     )
 
 

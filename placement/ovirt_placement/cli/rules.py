@@ -14,11 +14,11 @@ from ovirt_placement import config
 from ovirt_placement.answers.question import AuthoredState
 from ovirt_placement.answers.rule_changes import (
     change_lines,
+    domain_named,
     objections,
     read_engine,
     refuse_mistakes,
     rules_change,
-    unproven,
 )
 from ovirt_placement.cli.changes import add_writing, login_name, opened, show_change, stops, stored
 from ovirt_placement.cli.questions import (
@@ -88,16 +88,8 @@ def _fields_of(args: argparse.Namespace) -> dict[str, Any]:
     given = {field: value for field in names if (value := getattr(args, field)) is not None}
     fields = {field: tuple(value) if isinstance(value, list) else value for field, value in given.items()}
     if args.domains is not None:
-        fields["domains"] = tuple(map(_domain, args.domains))
+        fields["domains"] = tuple(map(domain_named, args.domains))
     return fields
-
-
-def _domain(text: str) -> RuleDomain:
-    name, _, hosts = text.partition("=")
-    words = tuple(word.strip() for word in hosts.split(",") if word.strip())
-    if not name or not words:
-        raise UserError(f'"{text}": write a failure domain as NAME=HOST,HOST')
-    return RuleDomain(name=name, hosts=words)
 
 
 def _number(text: str) -> int:
@@ -111,12 +103,9 @@ def read_rules(args: argparse.Namespace) -> AuthoredState:
     """The state that is asked about, with the rules of a file, or that the store holds at this moment."""
     if getattr(args, "file", None) is not None:
         rules = yaml_files.load_rules(args.file)
-        known = (
-            read_engine(config.load(args.config), rules, PATIENCE_SECONDS)
-            if args.state is None
-            else read_state(args, measured=Measured.NOTHING)
-        )
-        return AuthoredState(replace(known, placement_rules=rules), {})
+        if args.state is None:
+            return AuthoredState(read_engine(config.load(args.config), rules, PATIENCE_SECONDS), {})
+        return AuthoredState(replace(read_state(args, measured=Measured.NOTHING), placement_rules=rules), {})
     snapshot = read_state(args, measured=Measured.NOTHING)
     if args.state is not None:
         return AuthoredState(snapshot, {})
@@ -180,18 +169,18 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
     standing = {one.rule.name: one.rule for one in _stored_rules(args)}
     intended = decide(standing)
     refuse_mistakes(intended.put)
-    rules = (*standing.values(), *intended.put)
-    engine = read_engine(config.load(args.config), rules, PATIENCE_SECONDS)
+    rules = tuple(standing.values())
+    now = read_engine(config.load(args.config), rules, PATIENCE_SECONDS, intended.put)
     # Before the store is locked: there the verdict is remembered, unless other rules were written meanwhile.
-    speaks_against = objections(engine, standing, intended)
-    before: dict[str, PlacementRule] = {}
-    problems: list[str] = []
+    speaks_against = problems = objections(now, intended)
+    before = now
 
     def judged(rules: tuple[PlacementRule, ...]) -> RuleChange:
-        before.update({rule.name: rule for rule in rules})
-        change = decide(before)
+        nonlocal before, problems
+        before = replace(now, placement_rules=rules)
+        change = decide({rule.name: rule for rule in rules})
         refuse_mistakes(change.put)
-        problems[:] = objections(engine, before, change)
+        problems = objections(before, change)
         if problems and not args.force:
             raise UserError(f"{'; '.join(problems[:5])}; --force writes it nevertheless")
         return change
@@ -199,18 +188,16 @@ def _change(args: argparse.Namespace, decide: Callable[[_Standing], RuleChange])
     def previewed() -> tuple[Snapshot, Change]:
         from ovirt_placement.forecast import changed_rules  # planning takes long to load
 
-        now = replace(engine, placement_rules=tuple(standing.values()))
         return now, changed_rules(now, intended, speaks_against)
 
     if (status := stops(args, previewed)) is not None:
         return status
     if args.dry_run:
-        change = judged(tuple(standing.values()))
+        change = judged(rules)
     else:
         with opened(RuleStore, args) as store:
             change = store.change(judged, changed_by=login_name())
-    doubts = unproven(engine, before, change)
-    answer = rules_change(before, change, problems, doubts, dry_run=args.dry_run)
+    answer = rules_change(before, change, problems, dry_run=args.dry_run)
     show_change(args, answer, change_lines(answer))
     return 0
 

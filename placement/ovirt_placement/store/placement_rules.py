@@ -5,7 +5,7 @@ rules another revision, by which readers know that there are others.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import msgspec
 from sqlalchemy import text
@@ -47,6 +47,12 @@ class RuleChange(msgspec.Struct, frozen=True):
 
     put: tuple[PlacementRule, ...] = ()
     remove: tuple[str, ...] = ()
+
+    def applied(self, rules: Iterable[PlacementRule]) -> tuple[PlacementRule, ...]:
+        """What these rules become, by name."""
+        kept = {rule.name: rule for rule in rules if rule.name not in self.remove}
+        after = kept | {rule.name: rule for rule in self.put}
+        return tuple(after[name] for name in sorted(after))
 
 
 class RuleStore(StoreAccess):

@@ -11,14 +11,20 @@ import msgspec
 
 from ovirt_placement.answers.group_changes import judge
 from ovirt_placement.answers.groups import MEMBERS, differences, find_member, polarity_of, rule_of, table_of
-from ovirt_placement.answers.rule_changes import objections, read_engine, refuse_mistakes, rule_kinds
+from ovirt_placement.answers.rule_changes import (
+    domain_named,
+    objections,
+    read_engine,
+    refuse_mistakes,
+    rule_kinds,
+)
 from ovirt_placement.engine.actions import remove_group, save_group
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.connection.log_ins import VARIABLE
 from ovirt_placement.engine.topology import read_groups
 from ovirt_placement.forecast import changed_groups, changed_rules
-from ovirt_placement.model import AffinityGroup, Cluster, PlacementRule, RuleDomain, Snapshot
+from ovirt_placement.model import AffinityGroup, Cluster, PlacementRule, Snapshot
 from ovirt_placement.model.names import called
 from ovirt_placement.model.yaml_files import stored_priority, stored_text
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
@@ -188,24 +194,21 @@ def change_rule(asked: Asked) -> Act:
     meant = RuleChange(remove=(form["name"],)) if gone else RuleChange(put=(_meant(form, cluster),))
 
     def foresee() -> Preview:
-        standing = _standing(asked)
-        engine = read_engine(site.config, (*standing.values(), *meant.put), ENGINE_SECONDS)
-        against = objections(engine, standing, meant)
-        now = msgspec.structs.replace(engine, placement_rules=tuple(standing.values()))
+        now = read_engine(site.config, tuple(_standing(asked).values()), ENGINE_SECONDS, meant.put)
+        against = objections(now, meant)
         return Preview(site.made.foreseen(now, changed_rules(now, meant, tuple(against))), against)
 
     def carry_out(who: str) -> None:
-        engine = read_engine(site.config, (*_standing(asked).values(), *meant.put), ENGINE_SECONDS)
+        now = read_engine(site.config, tuple(_standing(asked).values()), ENGINE_SECONDS, meant.put)
 
         def decide(rules: tuple[PlacementRule, ...]) -> RuleChange:
-            standing = {one.name: one for one in rules}
-            rule = standing.get(form["name"])
+            rule = next((one for one in rules if one.name == form["name"]), None)
             if form["was"] != (digest(rule) if rule else ""):
                 raise Stale("the rule has changed since you looked at it: look at it again", back=back)
-            if rule is not None and not _is_about(rule, cluster, engine):
+            if rule is not None and not _is_about(rule, cluster, now):
                 # It takes the permit on the cluster of the rule, which is not the one that was asked about.
                 raise Refusal(404, f"Cluster {cluster.name} has no placement rule {rule.name}.")
-            if wrong := objections(engine, standing, meant):
+            if wrong := objections(msgspec.structs.replace(now, placement_rules=rules), meant):
                 raise Stale(f"{'; '.join(wrong[:5])}.", back=back)
             return meant
 
@@ -242,22 +245,14 @@ def _meant(form: Mapping[str, str], cluster: Cluster) -> PlacementRule:
         **{name: bool(form[name]) for name in _TICKS},
         **numbers,
         "counted": form["counted"] or "vms",
-        "domains": tuple(map(_domain, words_of(form["domains"]))),
     }
-    rule = PlacementRule(form["name"], form["kind"], cluster.id, priority=priority, **fields)
     try:
+        fields["domains"] = tuple(map(domain_named, words_of(form["domains"])))
+        rule = PlacementRule(form["name"], form["kind"], cluster.id, priority=priority, **fields)
         refuse_mistakes((rule,))
     except UserError as error:
         raise Refusal(400, sentence(error)) from None
     return rule
-
-
-def _domain(line: str) -> RuleDomain:
-    name, _, hosts = line.partition("=")
-    words = tuple(word.strip() for word in hosts.split(",") if word.strip())
-    if not name.strip() or not words:
-        raise Refusal(400, "Write a failure domain as NAME=HOST,HOST.")
-    return RuleDomain(name=name.strip(), hosts=words)
 
 
 def _is_about(rule: PlacementRule, cluster: Cluster, snapshot: Snapshot) -> bool:
