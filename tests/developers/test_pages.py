@@ -32,7 +32,7 @@ PAGES = {
     "add-a-rule.md": (
         (KIND, "placement/ovirt_placement/rules/affinity/at_most.py", "plugins/at_most.py", RULE_TEST),
         ("placement/ovirt_placement/rules/rule_list.py",),
-        (RULE_TEST, "tests/placement/rules/test_violations.py"),
+        (RULE_TEST, "tests/placement/rules/affinity/test_filters.py"),
     ),
 }
 #: Three VMs with a tag on one host, of which a rule of the new kind allows two; and where a fourth may start.

@@ -1,4 +1,4 @@
-"""Of affinity groups what is refused, conflicts and is violated is what the simulated engine says."""
+"""Of affinity groups what is refused and conflicts is what the simulated engine says."""
 
 import re
 from collections.abc import Callable, Collection, Iterator
@@ -13,7 +13,6 @@ from ovirt_placement.answers.group_changes import GroupJudgement, judge
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
 from ovirt_placement.rules.affinity.conflicts import find_conflicts as find_ours
-from ovirt_placement.rules.catalogue import find_violations
 from ovirt_simulator.core.affinity import Flat
 from ovirt_simulator.core.affinity import find_conflicts as find_engines
 from ovirt_simulator.core.commands.groups import Members
@@ -153,21 +152,3 @@ def test_vm_without_a_common_host_is_among_those_that_the_engine_warns_of(state:
             (engines,) = (one for one in of_engine(state) if one[0] == str(found.type))
             assert set(found.vms) <= engines[2]
             assert set(found.groups) <= engines[1]
-
-
-def comparable(state: Snapshot, one: AffinityGroup) -> bool:
-    """Where we differ on purpose: foreign members do not count, and a rule without hosts is none."""
-    own = all(state.vm_by_id[vm].cluster == one.cluster for vm in state.group_vms[one.id])
-    listing = bool(state.group_hosts[one.id]) or not one.hosts_rule.enabled
-    return own and listing
-
-
-@given(snapshots())
-def test_violations_are_the_groups_that_the_engine_flags(state: Snapshot) -> None:
-    engine = Engine.from_snapshot(state, clock=START)
-    found = {name for violation in find_violations(state, CLUSTER) for name in violation.violated}
-    for one in state.affinity_groups:
-        if comparable(state, one):
-            record = engine.queries.state.groups.get(one.id)
-            assert record is not None
-            assert (one.id in found) == engine.queries.is_broken(record)

@@ -3,9 +3,12 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ovirt_placement.answers.placement import why
-from ovirt_placement.model import SchedulingPolicy, Snapshot
+from ovirt_placement.engine.clusters import parse_hosts
+from ovirt_placement.engine.vms import parse_vms
+from ovirt_placement.model import Host, Pending, SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.elements.resources import cores_of
@@ -14,18 +17,21 @@ from ovirt_placement.rules.engine_affinity import filter_by_host_groups, filter_
 from ovirt_placement.rules.engine_filters import (
     CPU_FILTER,
     CPU_OVERLOADED_FILTER,
+    FLAGS_NOT_READ,
     HOST_NOT_UP,
     PINNED_ELSEWHERE,
     TOO_FEW_CORES,
     filter_by_cpus,
     filter_by_memory,
+    filter_by_pinning,
     filter_by_pins,
     filter_by_status,
+    note_flags,
 )
 from ovirt_placement.rules.engine_weights import score_by_vm_groups
 from ovirt_placement.rules.failover.check import check
 from tests import builders as build
-from tests.builders import cluster, host, snapshot, vm
+from tests.builders import CLUSTER, cluster, host, snapshot, vm
 from tests.paths import VECTORS
 from tests.placement.rules import strategies
 from tools.conformance import Vector, load
@@ -164,3 +170,191 @@ def test_a_peer_that_is_pending_counts_as_movable() -> None:
     with_peers = build.group("g", build.SOFT_TOGETHER, "new coming there")
     state = snapshot(host("h1"), host("h2"), vm("new"), *peers, build.pending("coming", "h1"), with_peers)
     assert score_by_vm_groups(state, Request(("new",), ("h1", "h2"))) == {"h1": 1, "h2": 1}
+
+
+# -- CPUs of VMs' own are counted as the engine counts them: held against its rules, written down again here.
+class Unit:
+    """One logical CPU of a host, as the engine's VdsCpuUnit."""
+
+    def __init__(self, socket: int, core: int) -> None:
+        self.socket, self.core, self.owner = socket, core, ""
+
+
+class Topology:
+    """The engine's handing out of CPUs, unit by unit."""
+
+    def __init__(self, of: Host) -> None:
+        threads = (of.threads or of.cores) // of.cores
+        cores = of.cores // of.sockets
+        self.units = [
+            Unit(socket, core)
+            for socket in range(of.sockets)
+            for core in range(cores)
+            for _ in range(threads)
+        ]
+
+    def _socket(self) -> int:
+        best, most = self.units[0].socket, 0
+        for socket in dict.fromkeys(unit.socket for unit in self.units):
+            free = sum(unit.socket == socket and not unit.owner for unit in self.units)
+            if free > most:
+                best, most = socket, free
+        return best
+
+    def place(self, one: Vm) -> bool:
+        """Whether all its CPUs were found; those found stay taken, as in the engine's copy."""
+        sockets, threads = one.cpu_sockets, one.threads_per_core
+        per_socket = one.vcpus // sockets // threads
+        taken: list[list[Unit]] = []  # groups: a virtual core's units, or a physical core
+        online = len({unit.socket for unit in self.units})
+        for _ in range(online):
+            if sockets <= 0:
+                break
+            chosen = self._socket()
+            count = 0
+            for core in dict.fromkeys(unit.core for unit in self.units if unit.socket == chosen):
+                here = [unit for unit in self.units if (unit.socket, unit.core) == (chosen, core)]
+                if one.cpu_pinning == "isolate_threads":
+                    if all(not unit.owner for unit in here) and len(taken) < one.vcpus:
+                        self._own(here, one.id)
+                        taken.append(here)
+                        count += len(taken) % threads == 0
+                    continue
+                free = [unit for unit in here if not unit.owner]
+                while len(free) >= threads and len(taken) * threads < one.vcpus:
+                    mine, free = free[:threads], free[threads:]
+                    self._own(mine, one.id)
+                    taken.append(mine)
+                    count += 1
+            sockets -= count // per_socket
+            for _ in range(count % per_socket):
+                self._own(taken.pop(), "")
+        if sockets > 0:
+            return False
+        found = len(taken) if one.cpu_pinning == "isolate_threads" else sum(map(len, taken))
+        return found == one.vcpus
+
+    def _own(self, units: list[Unit], owner: str) -> None:
+        for unit in units:
+            unit.owner = owner
+
+    def unavailable(self, *, threads: bool) -> int:
+        if threads:
+            return sum(bool(unit.owner) for unit in self.units)
+        cores: dict[tuple[int, int], bool] = {}
+        for unit in self.units:
+            key = (unit.socket, unit.core)
+            cores[key] = cores.get(key, True) and bool(unit.owner)
+        return sum(cores.values())
+
+
+def exclusive(one: Vm) -> bool:
+    return one.cpu_pinning in {"dedicated", "isolate_threads"}
+
+
+def judged(state: Snapshot, asked: Vm, on: Host) -> tuple[bool, bool]:
+    """Whether a VM gets CPUs of its own, if it wants such; and what CPUPolicyUnit says.
+
+    That is: CPUs less those of VMs' own less those of the largest that shares are not below zero.
+    """
+    threads = state.clusters[0].count_threads_as_cores
+    topology = Topology(on)
+    there = [one for one in state.vms if one.host == on.id]
+    coming = [state.vm_by_id[one.vm] for one in state.pending if one.host == on.id]
+    for one in sorted({each.id: each for each in (*there, *coming)}.values(), key=lambda each: each.id):
+        if exclusive(one) and (one.id != asked.id or one.host == on.id):
+            assert topology.place(one)
+    if asked.host != on.id and exclusive(asked) and not topology.place(asked):
+        return False, False
+    cpus = (on.threads or on.cores) if threads else on.cores
+    shared = [one.vcpus // one.threads_per_core for one in (asked, *there, *coming) if not exclusive(one)]
+    return True, cpus - topology.unavailable(threads=threads) - max(shared, default=0) >= 0
+
+
+@st.composite
+def hosts_of_any_shape(draw: st.DrawFn) -> Host:
+    sockets, cores, threads = (draw(st.integers(1, most)) for most in (3, 4, 2))
+    return host("h", cores=sockets * cores, threads=sockets * cores * threads, sockets=sockets)
+
+
+@st.composite
+def vms_of_any_shape(draw: st.DrawFn, name: str) -> Vm:
+    sockets, cores, threads = (draw(st.integers(1, most)) for most in (2, 3, 2))
+    policy = draw(st.sampled_from(["none", "dedicated", "isolate_threads", "manual"]))
+    return vm(
+        name,
+        vcpus=sockets * cores * threads,
+        cpu_sockets=sockets,
+        threads_per_core=threads,
+        cpu_pinning=policy,
+    )
+
+
+@given(data=st.data(), on=hosts_of_any_shape(), threads=st.booleans(), pending=st.booleans())
+def test_the_filter_says_what_the_engine_says(
+    data: st.DataObject, on: Host, threads: bool, pending: bool
+) -> None:
+    running: list[Vm] = []
+    topology = Topology(on)
+    for number in range(data.draw(st.integers(0, 3))):
+        one = data.draw(vms_of_any_shape(f"v{number}"))
+        if exclusive(one) and not topology.place(one):
+            break  # the engine would not have let it run here
+        running.append(replace(one, host="h", status="up"))
+    asked = data.draw(vms_of_any_shape("w"))
+    state = snapshot(cluster(count_threads_as_cores=threads), on, *running, asked)
+    if pending and running:
+        last = replace(running[-1], host=None, status="down")
+        vms = (*state.vms[: len(running) - 1], last, asked)
+        state = replace(state, vms=vms, pending=(Pending(vm=last.id, host="h"),))
+    request = Request(vms=("w",), candidate_hosts=("h",))
+    (own,), (verdict,) = filter_by_pinning(state, request), filter_by_cpus(state, request)
+    assert (own.accepted, verdict.accepted) == judged(state, asked, on)
+
+
+CASE = snapshot(
+    cluster(ha_reservation=True),
+    host("h1", cores=16),
+    host("h2", cores=16),
+    vm("hp", "h1", vcpus=14, cpu_pinning="dedicated"),
+    vm("x", "h2", vcpus=4, ha=True),
+)
+
+
+@pytest.mark.parametrize(("policy", "accepted"), [("none", True), ("dedicated", False), ("siblings", False)])
+def test_a_restart_needs_cpus_that_are_nobodys_own(policy: str, accepted: bool) -> None:
+    state = replace(CASE, vms=(replace(CASE.vms[0], cpu_pinning=policy), CASE.vms[1]))
+    (verdict,) = filter_by_cpus(state, Request(vms=("x",), candidate_hosts=("h1",)))
+    assert verdict.accepted is accepted
+    assert check(state, CLUSTER).safe is accepted
+
+
+def test_a_vm_that_takes_a_whole_host_comes_to_none_with_cpus_given_away() -> None:
+    whole = vm("r", cpu_pinning="resize_and_pin_numa")
+    request = Request(vms=("r",), candidate_hosts=("h1", "h2"))
+    found = filter_by_pinning(replace(CASE, vms=(*CASE.vms, whole)), request)
+    assert [one.accepted for one in found] == [False, True]
+
+
+def test_policy_topology_and_passthrough_are_read() -> None:
+    (found,) = parse_vms(
+        b"<vms><vm id='a'><name>a</name><cluster id='c'/><status>down</status><memory>1073741824</memory>"
+        b"<cpu><mode>host_passthrough</mode><topology><cores>3</cores><sockets>2</sockets>"
+        b"<threads>2</threads></topology></cpu><cpu_pinning_policy>isolate_threads</cpu_pinning_policy>"
+        b"<placement_policy><affinity>migratable</affinity></placement_policy></vm></vms>"
+    )
+    one = found.vm
+    assert (one.vcpus, one.cpu_sockets, one.threads_per_core) == (12, 2, 2)
+    assert (one.cpu_pinning, one.host_passthrough) == ("isolate_threads", True)
+    (read,) = parse_hosts(
+        b"<hosts><host id='h'><name>h</name><cluster id='c'/><status>up</status><cpu><topology>"
+        b"<cores>8</cores><sockets>2</sockets><threads>2</threads></topology></cpu></host></hosts>"
+    )
+    assert (read.sockets, read.cores, read.threads) == (2, 16, 32)
+
+
+def test_of_a_vm_with_its_hosts_cpu_the_flags_are_said_not_to_be_read() -> None:
+    runs = replace(CASE, vms=(replace(CASE.vms[1], host_passthrough=True),))
+    found = note_flags(runs, Request(vms=("x",), candidate_hosts=("h1", "h2")))
+    assert [one.accepted for one in found] == [True, True]
+    assert [[reason.kind for reason in one.reasons] for one in found] == [[FLAGS_NOT_READ], []]
