@@ -6,7 +6,6 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,21 +15,9 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.rules.elements.placement import expected_by_engine
 
-
-class Fit(Enum):
-    """Which host takes a VM, of those that may."""
-
-    #: The one with the most free memory by then.
-    SPREAD = auto()
-    #: Hosts are filled one after the other, the one with the most free memory at first before the others.
-    FILL = auto()
-    #: The one that is left with the least.
-    SNUG = auto()
-
-
-#: The ways that are tried, one after the other, until one leaves nothing to wish for: which host, and whether
-#: large VMs come before small ones.
-_WAYS = ((Fit.SPREAD, True), (Fit.FILL, True), (Fit.SNUG, True), (Fit.SPREAD, False), (Fit.SNUG, False))
+#: The ways that are tried, one after the other, until one leaves nothing to wish for: whether large VMs come
+#: before small ones, and whether the host takes a VM that is left with the least memory, else with the most.
+_WAYS = ((True, False), (True, True), (False, False), (False, True))
 
 
 class Shifted(NamedTuple):
@@ -62,15 +49,15 @@ def _shifted(
     placement: ProblemPlacement,
     vms: Iterable[str],
     choices: Sequence[Collection[str]],
-    fit: Fit,
     large_first: bool,
+    snug: bool,
 ) -> Shifted:
     size = placement.problem.memory_mb
     left = [vm for vm in vms if placement.problem.targets[vm]]
     left.sort(key=lambda vm: (-size[vm] if large_first else size[vm], vm))
     again, moves = 0, list[Move]()
     for number, others in enumerate(choices):
-        rooms = _Rooms(placement, others, fit)
+        rooms = _Rooms(placement, others, snug)
         gone = set(left)
         while left and gone:
             gone = set()
@@ -88,11 +75,10 @@ def _shifted(
 class _Rooms:
     """Hosts of one choice by what they have free."""
 
-    def __init__(self, placement: ProblemPlacement, hosts: Collection[str], fit: Fit) -> None:
+    def __init__(self, placement: ProblemPlacement, hosts: Collection[str], snug: bool) -> None:
         self._placement = placement
-        self._fit = fit
+        self._snug = snug
         self._by_room = sorted((placement.free_mb(host), host) for host in hosts)
-        self._at_first = [host for _, host in reversed(self._by_room)]
         self._known = {host: mb for mb, host in self._by_room}
 
     def move_for(self, vm: str) -> Move | None:
@@ -114,10 +100,8 @@ class _Rooms:
 
     def _roomy(self, needed_mb: int) -> Iterator[str]:
         """Hosts that have enough memory, the best first."""
-        if self._fit is Fit.FILL:
-            return (host for host in self._at_first if self._known[host] >= needed_mb)
         enough = self._by_room[bisect_left(self._by_room, (needed_mb, "")) :]
-        return (host for _, host in (enough if self._fit is Fit.SNUG else reversed(enough)))
+        return (host for _, host in (enough if self._snug else reversed(enough)))
 
 
 class Wave(NamedTuple):
