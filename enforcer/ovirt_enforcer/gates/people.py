@@ -48,8 +48,13 @@ def _served(step: Step, plan: Plan | None) -> Iterator[Step]:
                 yield later
 
 
-#: From the strictest.
-_STRICT_FIRST: Final = (Mode.OBSERVE, Mode.APPROVE, Mode.ENFORCE)
+#: From the strictest, with what is said of the whole enforcer.
+_IN_MODE: Final = {
+    Mode.OBSERVE: "ovirt-enforcer is in observe mode: nothing is migrated;"
+    ' set mode = "enforce" in [enforcer]',
+    Mode.APPROVE: "ovirt-enforcer is in approve mode",
+    Mode.ENFORCE: "",
+}
 
 
 def why_as_strict(facts: Facts, cluster: str, step: Step, mode: Mode) -> str | None:
@@ -63,7 +68,7 @@ def why_as_strict(facts: Facts, cluster: str, step: Step, mode: Mode) -> str | N
 def why_cluster_as_strict(facts: Facts, cluster: str, mode: Mode) -> str | None:
     """The same of a cluster, whatever is done there."""
     if _as_strict(facts.settings.mode, mode):
-        return f"ovirt-enforcer is in {facts.settings.mode} mode"
+        return _IN_MODE[facts.settings.mode]
     name = facts.snapshot.cluster_by_id[cluster].name
     of_cluster = value_of(facts.settings.clusters, cluster, name)
     if of_cluster is not None and _as_strict(of_cluster, mode):
@@ -80,27 +85,11 @@ def why_group_as_strict(facts: Facts, group: str, mode: Mode) -> str | None:
 
 
 def _as_strict(mode: Mode, other: Mode) -> bool:
-    return _STRICT_FIRST.index(mode) <= _STRICT_FIRST.index(other)
+    return [*_IN_MODE].index(mode) <= [*_IN_MODE].index(other)
 
 
 def _reasons(ids: Iterable[str], why_not: WhyNot) -> dict[str, str]:
     return {one: why for one in ids if (why := why_not(one)) is not None}
-
-
-_OBSERVES = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
-
-
-def _why_mode(facts: Facts, cluster: str, step: Step) -> str | None:
-    """In mode observe nothing is migrated before the configuration says so."""
-    if facts.settings.mode is Mode.OBSERVE:
-        return _OBSERVES
-    return why_as_strict(facts, cluster, step, Mode.OBSERVE)
-
-
-def _why_mode_of_action(facts: Facts, cluster: str, _: HostAction) -> str | None:
-    if facts.settings.mode is Mode.OBSERVE:
-        return _OBSERVES
-    return why_cluster_as_strict(facts, cluster, Mode.OBSERVE)
 
 
 def _observed_groups(facts: Facts) -> Mapping[str, str]:
@@ -112,7 +101,13 @@ def _observed_groups(facts: Facts) -> Mapping[str, str]:
     return _reasons(groups, lambda group: why_group_as_strict(facts, group, Mode.OBSERVE))
 
 
-MODE: Final = Gate(name="mode", step=_why_mode, action=_why_mode_of_action, groups=_observed_groups)
+#: In mode observe nothing is migrated before the configuration says so.
+MODE: Final = Gate(
+    name="mode",
+    step=lambda facts, cluster, step: why_as_strict(facts, cluster, step, Mode.OBSERVE),
+    action=lambda facts, cluster, _: why_cluster_as_strict(facts, cluster, Mode.OBSERVE),
+    groups=_observed_groups,
+)
 
 
 def _why_paused(facts: Facts, cluster: str) -> str | None:
