@@ -1,10 +1,10 @@
 """A small cluster with a violated pair: daemons on a simulated clock, and an executor for single steps."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from ovirt_enforcer.actions.executor import Executor, Task
 from ovirt_enforcer.gates.admission import Observation
@@ -13,7 +13,7 @@ from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.intents import Intent, Store
-from ovirt_simulator.core.backend import PROMPT
+from ovirt_simulator.core import backend
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
@@ -25,19 +25,22 @@ STATE = snapshot(
 )
 STEP = step(groups="pair")
 #: Of the section [enforcer].
-Settings = Mapping[str, str | float]
+Settings = Mapping[str, Any]
 ENFORCE: Settings = {"mode": "enforce"}
 
 
 class Bench:
     """One simulated engine, its server, and a store; time passes by `now`."""
 
-    def __init__(self, folder: Path, state: Snapshot = STATE, settings: Settings = ENFORCE) -> None:
-        self.engine = Engine.from_snapshot(state, clock=START, settings=PROMPT)
+    def __init__(
+        self, folder: Path, state: Snapshot, settings: Settings, how: backend.Settings = backend.PROMPT
+    ) -> None:
+        self.engine = Engine.from_snapshot(state, clock=START, settings=how)
         self.server = serve(self.engine)
         self.config = configured(folder, self.server.api_url, {**settings})
+        values = ((key, value) for key, value in settings.items() if not isinstance(value, dict))
         with (folder / "placement.toml").open("a") as file:  # for commands
-            file.writelines(["[enforcer]\n", *(f"{key} = {json.dumps(settings[key])}\n" for key in settings)])
+            file.writelines(["[enforcer]\n", *(f"{key} = {json.dumps(value)}\n" for key, value in values)])
         self.now = 0.0
         #: How far the database's clock was set back.
         self.set_back = 0.0
@@ -93,9 +96,19 @@ class Bench:
         self.server.close()
 
 
+_Bench = TypeVar("_Bench", bound=Bench)
+
+
 @contextmanager
-def bench(folder: Path, state: Snapshot = STATE, settings: Settings = ENFORCE) -> Iterator[Bench]:
-    made = Bench(folder, state, settings)
+def bench(
+    folder: Path,
+    state: Snapshot = STATE,
+    settings: Settings = ENFORCE,
+    kind: Callable[[Path, Snapshot, Settings], _Bench] = Bench,
+) -> Iterator[_Bench]:
+    made = kind(folder, state, settings)
     with simulated_time(lambda: made.now - made.set_back):
-        yield made
-    made.close()
+        try:
+            yield made
+        finally:
+            made.close()

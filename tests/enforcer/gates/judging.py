@@ -4,11 +4,10 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
-from ovirt_enforcer.gates.gate import Remembered
+from ovirt_enforcer.gates.gate import HostAction, Remembered
 from ovirt_enforcer.settings import EnforcerSettings, Mode
+from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from tests.builders import APART, CLUSTER, Part, group, host, snapshot, vm
@@ -59,13 +58,30 @@ def gates(
     return Gates(settings, Remembered(**remembered), under_way, now)
 
 
-def admitted(asked: Gates, *parts: Part, of: Step = STEP, within: Plan | None = None) -> Admitted:
-    """What is admitted in this world, or in `PARTS`."""
-    return asked.admit(snapshot(*(parts or PARTS)), CLUSTER, of, within)
+def admitted(
+    asked: Gates,
+    *parts: Part,
+    of: Step | HostAction = STEP,
+    within: Plan | None = None,
+    state: Snapshot | None = None,
+) -> Admitted:
+    """What is admitted in this state, or this world, or in `PARTS`."""
+    state = state or snapshot(*(parts or PARTS))
+    if isinstance(of, HostAction):
+        return asked.admit_action(state, CLUSTER, of)
+    return asked.admit(state, CLUSTER, of, within)
 
 
-def closed(asked: Gates, *parts: Part, of: Step = STEP, within: Plan | None = None) -> tuple[str, str]:
-    """The name and the reason of the gate that is closed there."""
-    with pytest.raises(Closed) as caught:
-        admitted(asked, *parts, of=of, within=within)
-    return caught.value.gate, str(caught.value)
+def answer(asked: Gates, *parts: Part, **what: Any) -> tuple[str, str] | None:
+    """The name and the reason of the gate that is closed there; None if the step is admitted."""
+    try:
+        admitted(asked, *parts, **what)
+    except Closed as found:
+        return found.gate, str(found)
+    return None
+
+
+def closed(asked: Gates, *parts: Part, **what: Any) -> tuple[str, str]:
+    found = answer(asked, *parts, **what)
+    assert found is not None
+    return found

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import ovirt_enforcer
 from ovirt_enforcer import gates as room
 from ovirt_enforcer.actions.executor import Task
-from ovirt_enforcer.gates.admission import GATES, Admitted, Closed, Gates
+from ovirt_enforcer.gates.admission import GATES, Admitted, Gates
 from ovirt_enforcer.gates.gate import Gate, Remembered
 from ovirt_enforcer.gates.limits import LIMITS
 from ovirt_enforcer.settings import EnforcerSettings, Mode
@@ -29,7 +29,7 @@ from tests.builders import APART, CLUSTER, Part, cluster, group, host, needed_mb
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import lets_step, running
 
-from .judging import ENFORCE, NOON, PARTS, STEP, admitted, closed, gates, intent, step
+from .judging import ENFORCE, NOON, PARTS, STEP, admitted, answer, closed, gates, intent, step
 
 PACKAGE = Path(ovirt_enforcer.__file__).parent
 
@@ -70,11 +70,8 @@ def test_admissions_from_many_threads_count_each_other() -> None:
     asked = gates(EnforcerSettings(mode=Mode.ENFORCE, host_migrations_out=7, host_migrations_in=9))
 
     def try_one(number: int) -> str:
-        try:
-            asked.admit(state, CLUSTER, step(f"v{number}", groups=""))
-        except Closed as refusal:
-            return refusal.gate
-        return "open"
+        found = answer(asked, of=step(f"v{number}", groups=""), state=state)
+        return "open" if found is None else found[0]
 
     with ThreadPoolExecutor(8) as pool:
         assert Counter(pool.map(try_one, range(40))) == {"open": 7, "host_at_once": 33}
@@ -189,9 +186,8 @@ def test_our_own_migrations_do_not_hold_their_hosts_and_groups() -> None:
 
 
 def test_what_moves_in_another_cluster_is_no_obstacle() -> None:
-    parts = (*PARTS, cluster(), cluster("other"), host("far", cluster="other"))
-    state = snapshot(*parts, vm("busy", "far", cluster="other", status="migrating"))
-    assert gates().admit(state, CLUSTER, STEP)
+    other = cluster(), cluster("other"), host("far", cluster="other")
+    assert admitted(gates(), *PARTS, *other, vm("busy", "far", cluster="other", status="migrating"))
 
 
 VMS, HOSTS = ("a", "b", "c", "d"), ("h1", "h2", "h3")
@@ -200,13 +196,8 @@ CLOSED = ("legality", "the rules or the room on the target no longer allow it")
 
 def judged(state: Snapshot, moved: str, target: str) -> tuple[str, str] | None:
     """The gate that is closed for a migration, and why; None if it is admitted."""
-    known = state.vm_by_id[moved]
     groups = " ".join(one.id for one in state.placement_rules)
-    try:
-        assert gates().admit(state, CLUSTER, step(moved, known.host or "", target, groups), None)
-    except Closed as found:
-        return found.gate, str(found)
-    return None
+    return answer(gates(), of=step(moved, state.vm_by_id[moved].host or "", target, groups), state=state)
 
 
 @st.composite

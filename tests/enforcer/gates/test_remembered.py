@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.gates.admission import Closed, Gates
+from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.memory import Memory, Stores
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement import config
@@ -24,7 +24,7 @@ from tests.builders import CLUSTER, snapshot, vm
 from tests.placement.store.conftest import Opening
 from tests.stored import prepared
 
-from .judging import NOON, PARTS, STEP, plan, step
+from .judging import NOON, PARTS, STEP, admitted, closed, plan, step
 
 DONE, FAILED = IntentState.DONE, IntentState.FAILED
 
@@ -44,22 +44,20 @@ def remembering(
 
 
 def why(gates: Gates, one: Step = STEP, of: Plan | None = None, state: Snapshot | None = None) -> str:
-    with pytest.raises(Closed) as caught:
-        gates.admit(state or snapshot(*PARTS), CLUSTER, one, of)
-    return caught.value.gate
+    return closed(gates, of=one, within=of, state=state)[0]
 
 
 def test_a_pause_counts_from_the_next_reading_on(tmp_path: Path, opening: Opening) -> None:
     loaded = configured(tmp_path)
     with remembering(loaded) as memory:
         before = memory.gates()
-        assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
+        assert admitted(memory.gates())
         pauses = opening(PauseStore)
         pauses.pause(CLUSTER, cluster_name="blue", reason="", set_by="eve", seconds=None)
         assert why(memory.gates()) == "pause"
         assert why(before) == "pause"
         pauses.resume(CLUSTER, set_by="eve")
-        assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
+        assert admitted(memory.gates())
 
 
 @pytest.mark.parametrize(
@@ -157,7 +155,7 @@ def test_what_ends_between_two_readings_counts_once(
     with remembering(loaded) as memory:
         gates = memory.gates()
         assert gates.frozen(snapshot(*PARTS)) == {}
-        assert gates.admit(snapshot(*PARTS), CLUSTER, STEP)
+        assert admitted(gates)
 
 
 def test_tags_are_asked_for_where_the_setting_asks_for_them(tmp_path: Path) -> None:
@@ -165,7 +163,7 @@ def test_tags_are_asked_for_where_the_setting_asks_for_them(tmp_path: Path) -> N
         assert why(memory.gates()) == "exclusion"
     none = configured(tmp_path, 'mode = "enforce"\nexclude_tag = ""')
     with remembering(none, ask_tagged=lambda: frozenset("a")) as memory:
-        assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
+        assert admitted(memory.gates())
 
 
 def test_windows_are_judged_by_the_time_of_day_at_the_reading(tmp_path: Path) -> None:
@@ -174,7 +172,7 @@ def test_windows_are_judged_by_the_time_of_day_at_the_reading(tmp_path: Path) ->
     with remembering(configured(tmp_path, window), clock=lambda: now[0]) as memory:
         assert why(memory.gates()) == "windows"
         now[0] = datetime(2026, 3, 2, 12, 30, tzinfo=NOON.tzinfo)
-        assert memory.gates().admit(snapshot(*PARTS), CLUSTER, STEP)
+        assert admitted(memory.gates())
 
 
 def test_a_reader_makes_no_store(tmp_path: Path) -> None:

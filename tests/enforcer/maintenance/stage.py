@@ -6,7 +6,7 @@ another one goes on with what engine and store hold.
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -14,11 +14,10 @@ from unittest.mock import patch
 from msgspec.structs import replace
 
 from ovirt_enforcer.notices import Notice
-from ovirt_placement.config import Config
-from ovirt_placement.engine.connection.client import EngineConnection, Session
+from ovirt_placement.engine.connection.client import Session
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import find_violations
-from ovirt_placement.store.enforcer.intents import Intent, Store
+from ovirt_placement.store.enforcer.intents import Intent
 from ovirt_placement.store.enforcer.maintenance import (
     HostPhase,
     HostProgress,
@@ -27,12 +26,10 @@ from ovirt_placement.store.enforcer.maintenance import (
     MaintenanceStore,
 )
 from ovirt_simulator.core.backend import PROMPT
-from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Server, serve
 from tests.builders import CLUSTER
+from tests.enforcer.actions.bench import Bench, Settings, bench
 from tests.enforcer.launching import watched
 from tests.kit.notices import KeptNotices
-from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 from tests.stored import listening, run_of
 
 SETTINGS: dict[str, Any] = {
@@ -75,17 +72,13 @@ class Killer:
             self.reach(what)
 
 
-class Stage:
+class Stage(Bench):
     """A cluster, and the enforcers that come and go."""
 
-    def __init__(self, folder: Path, state: Snapshot, settings: dict[str, Any] | None = None) -> None:
-        self.folder = folder
-        self.now = 0.0
-        engine_settings = replace(PROMPT, host_boot_seconds=8.0, host_installation_seconds=4.0)
-        self.engine = Engine.from_snapshot(state, clock=START, settings=engine_settings)
-        self.server: Server = serve(self.engine)
-        self.config: Config = configured(folder, self.server.api_url, {**SETTINGS, **(settings or {})})
-        self.store = MaintenanceStore(self.config.store.url, engine=self.config.engine.name)
+    def __init__(self, folder: Path, state: Snapshot, settings: Settings) -> None:
+        how = replace(PROMPT, host_boot_seconds=8.0, host_installation_seconds=4.0)
+        super().__init__(folder, state, {**SETTINGS, **settings}, how)
+        self.runs = MaintenanceStore(self.config.store.url, engine=self.config.engine.name)
         #: What happens at which moments.
         self.happenings: list[tuple[float, Callable[[], object]]] = []
         #: Hard rules that were violated in some state, and how many hosts were not up at once.
@@ -106,7 +99,7 @@ class Stage:
 
     def request(self, *hosts: str, **request: Any) -> None:
         wanted = MaintenanceRequest(**{"soak_seconds": 5.0, **request})
-        self.store.request(run_of(*hosts, request=wanted))
+        self.runs.request(run_of(*hosts, request=wanted))
 
     def began(self, **request: Any) -> "Stage":
         """A run of the first two hosts is requested, for their updates."""
@@ -116,7 +109,7 @@ class Stage:
 
     @property
     def run(self) -> MaintenanceRun:
-        return self.store.runs()[0]
+        return self.runs.runs()[0]
 
     @property
     def phases(self) -> list[str]:
@@ -129,11 +122,7 @@ class Stage:
     @property
     def migrations(self) -> tuple[Intent, ...]:
         """What the daemons migrated, and tried to, oldest first."""
-        intents = Store(self.config.store.url, engine=self.config.engine.name)
-        try:
-            return intents.history(within_seconds=1e9)
-        finally:
-            intents.close()
+        return self.store.history(within_seconds=1e9)
 
     def codes(self, host: str) -> list[int]:
         """Codes of the events that speak of a host, oldest first."""
@@ -145,10 +134,7 @@ class Stage:
     ) -> None:
         """Let a daemon work until this moment, until the run has ended or reached something, or is killed."""
         with (
-            EngineConnection(self.config.engine) as connection,
-            daemon_of(
-                self.config, connection, self.clock, patience_seconds=2.0, notifications=self.notified
-            ) as daemon,
+            self.enforcing(patience_seconds=2.0, notifications=self.notified) as daemon,
             _watched(killer or Killer()),
         ):
             while self.now < until and self.run.active and not reached():
@@ -163,40 +149,25 @@ class Stage:
 
     def look(self) -> None:
         """Let another daemon look once, whatever is under way."""
-        with (
-            EngineConnection(self.config.engine) as connection,
-            daemon_of(self.config, connection, self.clock, patience_seconds=2.0) as daemon,
-        ):
+        with self.enforcing(patience_seconds=2.0) as daemon:
             daemon.cycle()
-
-    def clock(self) -> float:
-        return self.now
 
     def _advance(self, until: float) -> None:
         for happening in [one for one in self.happenings if one[0] <= until]:
             self.happenings.remove(happening)
             happening[1]()
-        self.engine.advance(until - self.now)
-        self.now = until
+        self.pass_time(until - self.now)
         state = self.engine.snapshot()
         self.violated.update(one.groups for one in find_violations(state, CLUSTER) if one.hard)
         self.most_away = max(self.most_away, sum(not host.up for host in state.hosts))
 
     def close(self) -> None:
-        self.store.close()
-        self.server.close()
+        self.runs.close()
+        super().close()
 
 
-@contextmanager
-def stage(folder: Path, state: Snapshot, settings: dict[str, Any] | None = None) -> Iterator[Stage]:
-    """A stage, on which time passes for the database as well."""
-    box: list[Stage] = []
-    with simulated_time(lambda: box[0].now if box else 0.0):
-        box.append(Stage(folder, state, settings))
-        try:
-            yield box[0]
-        finally:
-            box[0].close()
+def stage(folder: Path, state: Snapshot, settings: Settings | None = None) -> AbstractContextManager[Stage]:
+    return bench(folder, state, settings or {}, Stage)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 import ast
 import functools
+import math
 import os
 import shlex
 import signal
@@ -9,7 +10,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psutil
@@ -56,17 +57,19 @@ class Stage:
         assert found is not None
         return found
 
-    def ended(self, commands: Commands, kind: CommandKind) -> CommandStatus:
+    def ended(
+        self,
+        commands: Commands,
+        kind: CommandKind,
+        reached: Callable[[CommandStatus], bool] = lambda found: not found.runs,
+    ) -> CommandStatus:
         until = time.monotonic() + _PATIENCE_SECONDS
-        while (found := self.status(commands, kind)).runs and time.monotonic() < until:
+        while not reached(found := self.status(commands, kind)) and time.monotonic() < until:
             time.sleep(0.005)
         return found
 
     def printed(self, commands: Commands, kind: CommandKind, text: str) -> CommandStatus:
-        until = time.monotonic() + _PATIENCE_SECONDS
-        while text not in (found := self.status(commands, kind)).text and time.monotonic() < until:
-            time.sleep(0.005)
-        return found
+        return self.ended(commands, kind, lambda found: text in found.text)
 
     @property
     def processes(self) -> list[psutil.Process]:
@@ -81,11 +84,8 @@ class Stage:
                 continue
         return [one for one in found if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
 
-    def nothing_left(self) -> bool:
-        until = time.monotonic() + _PATIENCE_SECONDS
-        while self.processes and time.monotonic() < until:
-            time.sleep(0.02)
-        return not self.processes
+    def leave_nothing(self) -> None:
+        eventually(lambda: not self.processes, _PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -171,12 +171,18 @@ NEVER_ENDING = {
 }
 
 
+#: Its bound, and that the enforcer leads no more that began it, and says no more until when it does.
+ENDS = {"was ended after 0.5 s": (0.5, math.inf), "stood still and led no more": (3600.0, 0.5)}
+
+
+@pytest.mark.parametrize("why", ENDS)
 @pytest.mark.parametrize("command", NEVER_ENDING.values(), ids=NEVER_ENDING)
-def test_its_bound_ends_it_with_all_that_it_has_started(stage: Stage, command: str) -> None:
-    commands = stage.runner(command, seconds=0.5)
+def test_it_is_ended_in_time_with_all_that_it_has_started(stage: Stage, command: str, why: str) -> None:
+    seconds, leads_seconds = ENDS[why]
+    commands = stage.runner(command, seconds)
+    commands.lead_until(boot_clock() + leads_seconds)
     commands.start(WORK, stage.run, stage.host)
-    found = stage.ended(commands, WORK)
-    assert found.interrupted == "was ended after 0.5 s"
+    assert stage.ended(commands, WORK).interrupted.endswith(why)
     assert not stage.processes
 
 
@@ -197,17 +203,7 @@ def test_it_ends_where_it_is_stopped_and_with_the_enforcer(
     began = time.monotonic()
     commands.leave()
     assert time.monotonic() - began < _PATIENCE_SECONDS / 6
-    assert stage.nothing_left()
-
-
-@pytest.mark.parametrize("command", NEVER_ENDING.values(), ids=NEVER_ENDING)
-def test_it_ends_when_the_enforcer_that_began_it_leads_no_more(stage: Stage, command: str) -> None:
-    commands = stage.runner(command)
-    commands.lead_until(boot_clock() + 0.5)
-    commands.start(WORK, stage.run, stage.host)
-    found = stage.ended(commands, WORK)
-    assert "led no more" in found.interrupted
-    assert not stage.processes
+    stage.leave_nothing()
 
 
 def test_it_goes_on_while_the_lease_is_renewed(stage: Stage, tmp_path: Path) -> None:
@@ -254,7 +250,7 @@ def test_one_that_prints_as_it_tidies_up_does_so_though_the_enforcer_is_gone(
     assert process.stdout is not None
     commands.leave()
     process.stdout.close()
-    assert stage.nothing_left()
+    stage.leave_nothing()
     assert tidied.exists()
 
 
@@ -276,7 +272,7 @@ def test_whose_own_process_is_killed_it_is_interrupted(stage: Stage, number: sig
         time.sleep(0.005)
     started.send_signal(number)
     assert stage.ended(commands, WORK).interrupted
-    assert stage.nothing_left()
+    stage.leave_nothing()
 
 
 def test_a_command_whose_parent_is_gone_before_it_is_bound_to_it_does_not_run(tmp_path: Path) -> None:
@@ -340,5 +336,5 @@ def test_a_run_that_ends_ends_its_commands(stage: Stage) -> None:
         commands.start(kind, stage.run, stage.host)
         assert stage.printed(commands, kind, "begun").runs
     commands.end(stage.run)
-    assert stage.nothing_left()
+    stage.leave_nothing()
     assert not commands.intents.open_actions()

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from ovirt_enforcer.notices import NoticeKind
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
@@ -16,7 +15,6 @@ from ovirt_simulator.core.backend import MigrationFault
 from ovirt_simulator.core.commands.groups import Members
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
-from tests.scenarios.stage import daemon_of
 from tests.stored import listening
 
 LONG = 7200.0
@@ -71,42 +69,16 @@ def test_a_way_back_that_fails_fails_no_run_and_is_named(tmp_path: Path) -> None
 
 
 @pytest.mark.system
-def test_a_host_that_is_down_in_the_end_keeps_them_away(tmp_path: Path) -> None:
-    with stage(tmp_path, STATE) as played:
-        play_until_they_go_back(played)
-        (home,) = {HOMES[name] for name, host in where(played).items() if name in "ac" and host != "h1"}
-        played.engine.hosts.deactivate(home)
-        played.play(LONG)
-        assert played.run.state is RunState.DONE
-        assert "not back on their hosts" in played.run.message
-        assert played.violated == set()
-
-
-@pytest.mark.system
-def test_what_somebody_moves_meanwhile_stays_there(tmp_path: Path) -> None:
-    with stage(tmp_path, STATE) as played:
-        play_until_they_go_back(played)
-        away = [name for name in "ae" if where(played)[name] != HOMES[name]]
-        name, *_ = away
-        (other,) = {"h1", "h2", "h3"} - {HOMES[name], where(played)[name]}
-        played.engine.vms.migrate(name, host_id=other)
-        played.play(LONG)
-        assert played.run.state is RunState.DONE
-        assert where(played)[name] == other
-        assert f"{name} (it was moved meanwhile" in played.run.message
-
-
-@pytest.mark.system
 def test_a_stop_ends_the_way_back_and_a_pause_holds_it(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         play_until_they_go_back(played)
-        played.store.order("run", "pause", set_by="eve")
+        played.runs.order("run", "pause", set_by="eve")
         played.play(played.now + 60.0)
         held = where(played)
         played.play(played.now + 200.0)
         assert where(played) == held
         assert played.run.message == "the run is paused"
-        played.store.order("run", "stop", set_by="eve")
+        played.runs.order("run", "stop", set_by="eve")
         played.play(LONG)
         assert played.run.state is RunState.STOPPED
         assert where(played) == held
@@ -218,11 +190,7 @@ def test_a_run_that_is_requested_between_two_readings_of_one_cycle_is_begun(tmp_
             seen.append("requested")
             played.request("h1", work=Work.NOTHING)
 
-    with (
-        stage(tmp_path, QUIET) as played,
-        EngineConnection(played.config.engine) as connection,
-        daemon_of(played.config, connection, played.clock) as daemon,
-    ):
+    with stage(tmp_path, QUIET) as played, played.enforcing() as daemon:
         daemon.cycle()
         played.now = 100.0  # the cluster is due
         with listening(before_cursor_execute=request):

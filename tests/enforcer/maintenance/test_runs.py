@@ -1,15 +1,21 @@
-"""Maintenance runs to their end: the safe order under pause, faults, an engine that is away, and kills."""
+"""Maintenance runs to their end: the safe order under pause, faults, an engine that is away, and kills.
+
+With commands of the administrator, too: what becomes of the host; none is run twice.
+"""
 
 import random
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
-from ovirt_placement.store.enforcer.maintenance import RunState
+from ovirt_placement.store.enforcer.maintenance import RunState, Work
 from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.backend import MigrationFault, UpgradeFault
 from ovirt_simulator.http.control import Disturbance
@@ -79,19 +85,6 @@ def test_it_is_shown_as_an_upgrade_with_how_far_it_is(tmp_path: Path) -> None:
         assert played.engine.queries.state.clusters[CLUSTER].upgrade_percent == 50
         played.play(LONG)
         assert_well_ended(played)
-
-
-@pytest.mark.system
-def test_an_upgrade_by_somebody_else_holds_it_and_is_nobodys_but_theirs(tmp_path: Path) -> None:
-    with stage(tmp_path, STATE) as played:
-        played.engine.upgrades.start(CLUSTER)
-        played.began().play(60.0)
-        assert played.phases == ["waiting", "waiting"]
-        assert "the cluster is being upgraded" in played.run.hosts[0].message
-        played.store.order("run", "stop", set_by="ada")
-        played.play(LONG)
-        assert played.run.state is RunState.STOPPED
-        assert upgrade_shown(played)[0]
 
 
 @pytest.mark.system
@@ -234,3 +227,136 @@ def test_killed_ten_times_at_random_it_goes_on(seed: int, tmp_path: Path) -> Non
     dice = random.Random(seed)
     played = killed_and_started_again(tmp_path, STATE, [dice.randint(1, 8) for _ in range(10)])
     assert_well_ended(played)
+
+
+def starts(log: Path) -> Counter[str]:
+    """How often the command was run, by host."""
+    return Counter(log.read_text().split() if log.exists() else ())
+
+
+def logged(log: Path, more: str = "", **settings: Any) -> dict[str, Any]:
+    """A command that writes down for which host it is run, and does more."""
+    return {"maintenance": {"command": f"sh -c 'echo $MAINTENANCE_HOST | tee -a {log}; {more}'", **settings}}
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("failures", "state", "phases"),
+    [(0, RunState.FAILED, ["failed", "waiting"]), (1, RunState.DONE, ["failed", "done"])],
+    ids=["and ends the run", "and the run goes on where a host may fail"],
+)
+def test_a_command_that_overruns_leaves_its_host_up(
+    failures: int, state: RunState, phases: list[str], tmp_path: Path
+) -> None:
+    log, more = tmp_path / "done", 'test "$MAINTENANCE_HOST" = h2 || sleep 3600'
+    with stage(tmp_path, STATE, logged(log, more, command_seconds=1.0)) as played:
+        played.request("h1", "h2", work=Work.COMMAND, failures=failures)
+        played.play(100 * LONG)
+        assert (played.run.state, played.phases) == (state, phases)
+        assert "was ended after 1 s: h1" in played.run.hosts[0].message
+        assert played.all_up
+        assert not played.run.hosts[0].draining
+        failed = [one.facts["reason"] for one in played.notices if one.kind is NoticeKind.MAINTENANCE_FAILED]
+        assert ["was ended after 1 s" in reason for reason in failed] == [True] * (1 - failures)
+    assert starts(log) == Counter({"h1": 1, "h2": failures})
+
+
+@pytest.mark.system
+def test_a_stop_ends_the_command_and_activates_the_host(tmp_path: Path) -> None:
+    log = tmp_path / "done"
+    with stage(tmp_path, STATE, logged(log, "sleep 3600")) as played:
+        played.request("h1", "h2", work=Work.COMMAND)
+
+        def stop_once_it_runs() -> bool:
+            if played.run.state is RunState.RUNNING and starts(log):
+                played.runs.order("run", "stop", set_by="ada")
+            return False
+
+        played.play(100 * LONG, reached=stop_once_it_runs)
+        assert played.run.state is RunState.STOPPED
+        assert "the command was stopped" in played.run.message
+        assert played.all_up
+        assert not [one for one in played.notices if one.kind is NoticeKind.MAINTENANCE_FAILED]
+    assert starts(log) == {"h1": 1}
+
+
+@pytest.mark.system
+def test_a_slow_check_is_run_once_and_named_and_lets_the_run_begin(tmp_path: Path) -> None:
+    log, go = tmp_path / "checks", tmp_path / "go"
+    check = f"sh -c 'echo $MAINTENANCE_HOST >> {log}; echo counting; until test -e {go}; do sleep 0.05; done'"
+    with stage(tmp_path, STATE, {"maintenance": {"blocked_by": check}}) as played:
+        played.request("h1", work=Work.NOTHING)
+        waited: set[str] = set()
+
+        def let_it_end_after_some_looks() -> bool:
+            waited.update(() if played.run.hosts[0].message == "" else [played.run.hosts[0].message])
+            if starts(log) and played.now > 300.0:
+                go.touch()
+            return False
+
+        played.play(100 * LONG, reached=let_it_end_after_some_looks)
+        assert played.run.state is RunState.DONE
+        assert any(one.startswith("blocked_by runs since 20") and one.endswith("counting") for one in waited)
+    assert starts(log) == {"h1": 1}
+
+
+@pytest.mark.system
+def test_a_command_that_prints_much_goes_on_while_the_engine_is_away(tmp_path: Path) -> None:
+    log, printed = tmp_path / "done", tmp_path / "printed"
+    with stage(tmp_path, STATE, logged(log, f"head -c 4000000 /dev/zero; touch {printed}")) as played:
+        played.request("h1", work=Work.COMMAND)
+
+        def no_engine_once_it_runs() -> bool:
+            if starts(log) and not played.server.disturbances.waiting:
+                played.server.disturbances.add(Disturbance(status=503, times=None))
+            time.sleep(0.01)  # the command takes real time
+            return printed.exists()
+
+        played.play(100 * LONG, reached=no_engine_once_it_runs)
+        assert printed.exists()
+
+
+@pytest.mark.system
+def test_no_command_begins_while_all_is_paused(tmp_path: Path) -> None:
+    log = tmp_path / "done"
+    with stage(tmp_path, STATE, logged(log)) as played:
+        played.request("h1", work=Work.COMMAND)
+        played.play(LONG, reached=lambda: str(played.run.hosts[0].phase) == "working")
+        pauses = PauseStore(played.config.store.url, engine=played.config.engine.name)
+        pauses.pause(ALL_CLUSTERS, cluster_name="", reason="no", set_by="ada", seconds=None)
+        played.play(played.now + 300.0)
+        assert not starts(log)
+        pauses.resume(ALL_CLUSTERS, set_by="ada")
+        pauses.close()
+        played.play(100 * LONG)
+        assert played.run.state is RunState.DONE
+    assert starts(log) == {"h1": 1}
+
+
+@dies
+@pytest.mark.system
+@pytest.mark.parametrize(
+    "part", [0, *(pytest.param(part, marks=pytest.mark.nightly) for part in range(1, 5))]
+)
+def test_killed_at_any_point_no_command_is_run_twice(part: int, tmp_path: Path) -> None:
+    undisturbed = Killer()
+    folder = tmp_path / "undisturbed"
+    folder.mkdir()
+    with stage(folder, STATE, logged(folder / "done")) as played:
+        played.request("h1", "h2", work=Work.COMMAND, failures=2)
+        played.play(100 * LONG, undisturbed)
+    about = [number for number, what in enumerate(undisturbed.passed, 1) if "intents" in what]
+    for fatal in about[::9] if part == 0 else range(part, len(undisturbed.passed) + 1, 4):
+        folder = tmp_path / str(fatal)
+        folder.mkdir()
+        log = folder / "done"
+        with stage(folder, STATE, logged(log)) as played:
+            played.request("h1", "h2", work=Work.COMMAND, failures=2)
+            try:
+                played.play(100 * LONG, Killer(fatal))
+            except Killed:
+                played.play(100 * LONG)
+            story = fatal, undisturbed.passed[fatal - 1], played.run.message
+            assert max(starts(log).values(), default=0) <= 1, story
+            assert played.run.state is RunState.DONE, story
+            assert played.all_up, story

@@ -15,7 +15,6 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance import exact as bounds
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions, MaintenancePlan
-from tests.builders import host, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.brute_force import Assignment, BruteForce
 from tests.placement.planning.clusters import tiny_clusters
@@ -118,17 +117,6 @@ def test_a_round_that_is_begun_is_a_round(asked: int, hosts: int) -> None:
     while left > 0 and hosts > 1:
         rounds, left = rounds + 1, left - (hosts - 1)
     assert bounds._by_places(site, frozenset(names[:hosts])) == rounds
-
-
-def test_one_that_steps_aside_twice_spares_three_a_second_move() -> None:
-    """Big leaves h3 to those of h1, and h2 again with those of h2: eight migrations, and not nine."""
-    state = snapshot(
-        host("h1", free_mb=3072), host("h2", free_mb=3072), host("h3", free_mb=0),
-        *(vm(f"{name}{number}", name, needs_mb=1024) for name in ("h1", "h2") for number in range(3)),
-        vm("big", "h3", needs_mb=3072),
-    )  # fmt: skip
-    plan = plan_maintenance(state, ("h1", "h2"))
-    assert (plan.migrations, plan.migrations_at_least, plan.proven) == (8, 8, True)
 
 
 @st.composite

@@ -1,19 +1,39 @@
 """Rounds of maintenance: once and forwards, with late hosts last, and hosts that need no emptying first."""
 
+import random
 from typing import Any
+from unittest import mock
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ovirt_placement.answers.plans import obstacle_text
-from ovirt_placement.model import Host, Vm
+from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return
+from ovirt_placement.planning import reservation as failing
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
-from ovirt_placement.planning.maintenance.site import MaintenanceOptions, leaving
+from ovirt_placement.planning.maintenance.site import MaintenanceOptions, Reserve, leaving
 from ovirt_placement.planning.plan import Deadline, ObstacleKind
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.steps import apply
 from ovirt_placement.rules.failover.outcomes import Domain
-from tests.builders import APART, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_TOGETHER,
+    TOGETHER,
+    Part,
+    cluster,
+    group,
+    host,
+    pending,
+    snapshot,
+    vm,
+)
+from tests.placement.planning.test_ha_repair import at, drawn, lost_hosts
+from tests.placement.rules.failover.restarting import survives
 
 
 def full(name: str, *, vms: int, **fields: Any) -> tuple[Part, ...]:
@@ -39,22 +59,25 @@ def test_vms_leave_hosts_in_the_same_order_in_every_process() -> None:
     assert [one.vms for one in found] == [(f"h{number}-0",) for number in range(9)]
 
 
-def test_vms_go_once_to_hosts_that_are_done_but_for_those_of_the_first() -> None:
-    parts = like_hosts(5, 6)
-    plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
-    assert [len(one.hosts) for one in plan.rounds] == [1] * 5
-    assert plan.migrations == (5 + 1) * 6
-    assert plan.proven
-    assert plan.rounds_at_least == 5
-    assert plan.migrations_at_least == plan.migrations
-
-
-def test_a_smaller_first_round_saves_migrations_where_that_costs_no_round() -> None:
-    parts = like_hosts(5, 3)
-    plan = plan_maintenance(snapshot(*parts), hosts_of(parts), MaintenanceOptions(at_once=2))
-    assert [len(one.hosts) for one in plan.rounds] == [1, 2, 2]
-    assert plan.migrations == 5 * 3 + 3
-    assert plan.proven
+@pytest.mark.parametrize(
+    ("parts", "at_once", "sizes", "migrations"),
+    [
+        pytest.param(like_hosts(5, 6), 1, [1] * 5, (5 + 1) * 6, id="twice but for those of the first host"),
+        pytest.param(like_hosts(5, 3), 2, [1, 2, 2], 5 * 3 + 3, id="a small first round that costs none"),
+        pytest.param(
+            [*full("away", vms=0, status="maintenance"), *like_hosts(3, 6)], 1, [1] * 4, 3 * 6,
+            id="an empty host first, and no VM moves twice",
+        ),
+    ],
+)  # fmt: skip
+def test_vms_go_to_hosts_that_are_done_where_that_can_be(
+    parts: list[Part], at_once: int, sizes: list[int], migrations: int
+) -> None:
+    plan = plan_maintenance(snapshot(*parts), hosts_of(parts), MaintenanceOptions(at_once=at_once))
+    assert [len(one.hosts) for one in plan.rounds] == sizes
+    assert (plan.rounds_at_least, plan.migrations_at_least) == (len(sizes), plan.migrations)
+    assert (plan.migrations, plan.proven) == (migrations, True)
+    assert ("away" in hosts_of(parts)) is (plan.rounds[0].hosts == ("away",))
 
 
 def test_a_large_vm_steps_aside_where_three_would_move_twice() -> None:
@@ -67,15 +90,6 @@ def test_a_large_vm_steps_aside_where_three_would_move_twice() -> None:
     plan = plan_maintenance(snapshot(*parts), ["h1", "h3"])
     assert (len(plan.rounds), plan.migrations, plan.proven) == (2, 3 + 3 + 2, True)
     assert plan.migrations_at_least == plan.migrations
-
-
-def test_an_empty_host_goes_first_and_no_vm_moves_twice() -> None:
-    parts = [*like_hosts(3, 6), *full("away", vms=0, status="maintenance")]
-    plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
-    assert plan.rounds[0].hosts == ("away",)
-    assert plan.rounds[0].steps == ()
-    assert plan.migrations == 3 * 6
-    assert plan.proven
 
 
 def test_a_host_that_is_down_and_empty_is_not_reckoned_with() -> None:
@@ -256,3 +270,66 @@ def test_a_plan_that_has_no_time_left_is_legal_as_far_as_it_goes() -> None:
             assert legal(state, step)
             state = apply(state, step)
         assert not any(state.vms_of_host.get(host) for host in one.hosts)
+
+
+# -- A state on the way is as safe as the beginning only where that is proven, whatever work it takes.
+ENOUGH = 1_000_000
+#: Steps of a check that ends before all failures are judged, or just then.
+BUDGETS = (0, 1, 2, 3, 4, 6, 10, ENOUGH)
+
+
+def reserve_of(state: Snapshot, steps: int) -> Reserve:
+    with mock.patch.object(failing, "DEFAULT_BUDGET", steps):
+        return Reserve(state, CLUSTER, ())
+
+
+def worse(reserve: Reserve, state: Snapshot, steps: int) -> bool:
+    with mock.patch.object(failing, "DEFAULT_BUDGET", steps):
+        return reserve.worse(state) is not None
+
+
+def elsewhere(state: Snapshot, chance: random.Random) -> Snapshot:
+    """One VM or two on other hosts; what is lost then may be more, less or the same."""
+    where = {one.id: one.host for one in state.vms if one.host is not None}
+    for moved in chance.sample(sorted(where), chance.randint(0, 2)):
+        where[moved] = chance.choice([one.id for one in state.hosts])
+    return at(state, where)
+
+
+def protecting(chance: random.Random) -> Snapshot:
+    """At least one VM is highly available."""
+    state = drawn(chance)
+    return replace(state, vms=(replace(state.vms[0], ha=True), *state.vms[1:]))
+
+
+@given(st.integers(0, 10**6))
+def test_nothing_that_is_not_proven_counts_as_safe(seed: int) -> None:
+    chance = random.Random(seed)
+    start = protecting(chance)
+    state, known = elsewhere(start, chance), reserve_of(start, ENOUGH)
+    before = {one.id: one.host for one in start.vms if one.host is not None}
+    after = {one.id: one.host for one in state.vms if one.host is not None}
+    more = len(lost_hosts(state, after)) > len(lost_hosts(start, before))
+    answers = [worse(known, state, steps) for steps in BUDGETS]
+    assert answers[0], "nothing was judged"
+    assert all(answers) or not more
+    assert answers == sorted(answers, reverse=True), "more work can only prove that it is as safe"
+    assert not worse(known, start, ENOUGH)
+
+
+@given(st.integers(0, 10**6))
+def test_what_was_not_known_at_the_beginning_need_not_be_known_later(seed: int) -> None:
+    chance = random.Random(seed)
+    start = protecting(chance)
+    unknown = reserve_of(start, 0)
+    assert not worse(unknown, start, 0)
+    state = elsewhere(start, chance)
+    lost = [one.id for one in state.hosts if not survives(state, (one.id,))]
+    assert worse(unknown, state, ENOUGH) is bool(lost)
+
+
+@given(st.integers(0, 10**6))
+def test_without_a_reservation_nothing_is_asked(seed: int) -> None:
+    chance = random.Random(seed)
+    state = replace(protecting(chance), clusters=(cluster(ha_reservation=False),))
+    assert not worse(reserve_of(state, ENOUGH), elsewhere(state, chance), 0)
