@@ -7,21 +7,10 @@ from collections.abc import Iterator, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.model import (
-    AffinityGroup,
-    AffinityLabel,
-    AffinityRule,
-    Cluster,
-    Host,
-    Network,
-    Nic,
-    Snapshot,
-    Vm,
-    VnicProfile,
-)
+from ovirt_placement import model
 from ovirt_simulator.core.state import required_mb
 
-_DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
+_DISABLED = model.AffinityRule(enabled=False, positive=False, enforcing=False)
 _GIB = 1024
 _VM_SIZES_MB = (1 * _GIB, 2 * _GIB, 2 * _GIB, 4 * _GIB, 4 * _GIB, 8 * _GIB)
 #: How much of the hosts' memory running VMs take: room for repairs and for one host that fails.
@@ -43,7 +32,7 @@ class Sizes(msgspec.Struct, frozen=True, kw_only=True):
     labelled: float = 0.2
 
 
-def generate(sizes: Sizes, seed: int = 0) -> Snapshot:
+def generate(sizes: Sizes, seed: int = 0) -> model.Snapshot:
     """Draw a state; the same sizes and seed give the same one.
 
     No VM is in two groups, so every group can be satisfied, given the memory. A group that is drawn violated
@@ -51,14 +40,14 @@ def generate(sizes: Sizes, seed: int = 0) -> Snapshot:
     """
     dice = random.Random(seed)  # noqa: S311 - dice, not secrets
     drafts = [_ClusterDraft(sizes, number, dice) for number in range(sizes.clusters)]
-    network = Network(id=_id(dice), name="ovirtmgmt")
-    profile = VnicProfile(id=_id(dice), name="ovirtmgmt", network=network.id)
-    return Snapshot(
+    network = model.Network(id=_id(dice), name="ovirtmgmt")
+    profile = model.VnicProfile(id=_id(dice), name="ovirtmgmt", network=network.id)
+    return model.Snapshot(
         clusters=tuple(draft.cluster for draft in drafts),
         hosts=tuple(host for draft in drafts for host in draft.measured_hosts()),
         # The ids of NICs come after all other draws, so that a seed draws what it always did.
         vms=tuple(
-            replace(vm, nics=(Nic(id=_id(dice), name="nic1", vnic_profile=profile.id),))
+            replace(vm, nics=(model.Nic(id=_id(dice), name="nic1", vnic_profile=profile.id),))
             for draft in drafts
             for vm in draft.vms.values()
         ),
@@ -81,18 +70,18 @@ class _ClusterDraft:
         self._dice = dice
         self._number = number
         name = f"cluster-{number + 1}"
-        self.cluster = Cluster(id=_id(self._dice), name=name, ha_reservation=number % 2 == 0)
+        self.cluster = model.Cluster(id=_id(self._dice), name=name, ha_reservation=number % 2 == 0)
         self.vms = {vm.id: vm for vm in self._draw_vms()}
         self.hosts = list(self._draw_hosts())
         self._left = {host.id: host.memory_mb for host in self.hosts}
-        self.groups: list[AffinityGroup] = []
-        self.labels: list[AffinityLabel] = []
+        self.groups: list[model.AffinityGroup] = []
+        self.labels: list[model.AffinityLabel] = []
         self._draw_groups()
         for vm in list(self.vms.values()):
             if vm.status == "up" and vm.host is None:
                 self._place([vm.id], self.hosts)
 
-    def measured_hosts(self) -> Iterator[Host]:
+    def measured_hosts(self) -> Iterator[model.Host]:
         """Give the hosts with what their VMs leave over."""
         cores: dict[str, float] = dict.fromkeys(self._left, 0.0)
         used: dict[str, float] = dict.fromkeys(self._left, 0.0)
@@ -112,11 +101,11 @@ class _ClusterDraft:
         """Give this cluster's numbers among all."""
         return range(self._number, total, self._sizes.clusters)
 
-    def _draw_vms(self) -> Iterator[Vm]:
+    def _draw_vms(self) -> Iterator[model.Vm]:
         for number in self._share(self._sizes.vms):
             running = self._dice.random() >= self._sizes.down
             memory_mb = self._dice.choice(_VM_SIZES_MB)
-            yield Vm(
+            yield model.Vm(
                 id=_id(self._dice),
                 name=f"vm-{number + 1:05}",
                 cluster=self.cluster.id,
@@ -132,13 +121,13 @@ class _ClusterDraft:
                 hosted_engine=False,
             )
 
-    def _draw_hosts(self) -> Iterator[Host]:
+    def _draw_hosts(self) -> Iterator[model.Host]:
         numbers = self._share(self._sizes.hosts)
         running = sum(required_mb(vm) for vm in self.vms.values() if vm.status == "up")
         wanted = running / _FILL / max(len(numbers), 1)
         memory_mb = max(4 * max(_VM_SIZES_MB), -(-int(wanted) // (16 * _GIB)) * 16 * _GIB)
         for number in numbers:
-            yield Host(
+            yield model.Host(
                 id=_id(self._dice),
                 name=f"host-{number + 1:03}",
                 cluster=self.cluster.id,
@@ -163,7 +152,7 @@ class _ClusterDraft:
         broken = self._dice.random() < self._sizes.broken
         positive = self._dice.random() < 0.5
         enforcing = self._dice.random() >= self._sizes.soft
-        rule = AffinityRule(enabled=True, positive=positive, enforcing=enforcing)
+        rule = model.AffinityRule(enabled=True, positive=positive, enforcing=enforcing)
         by_hosts = self._dice.random() < 0.3
         some = self._dice.sample(self.hosts, max(1, len(self.hosts) // 4)) if by_hosts else []
         if by_hosts:
@@ -173,10 +162,10 @@ class _ClusterDraft:
         labels: tuple[str, ...] = ()
         if self._dice.random() < self._sizes.labelled:
             name, vms = f"label-{number + 1:04}", tuple(members)
-            self.labels.append(AffinityLabel(id=_id(self._dice), name=name, vms=vms, hosts=()))
+            self.labels.append(model.AffinityLabel(id=_id(self._dice), name=name, vms=vms, hosts=()))
             labels = (self.labels[-1].id,)
         self.groups.append(
-            AffinityGroup(
+            model.AffinityGroup(
                 id=_id(self._dice),
                 name=f"group-{number + 1:04}",
                 cluster=self.cluster.id,
@@ -205,7 +194,7 @@ class _ClusterDraft:
         self._place(stray, [host for host in self.hosts if host.id in taken])
 
     def _place_by_hosts(
-        self, members: list[str], some: Sequence[Host], *, positive: bool, broken: bool
+        self, members: list[str], some: Sequence[model.Host], *, positive: bool, broken: bool
     ) -> None:
         listed = {host.id for host in some}
         right = [host for host in self.hosts if (host.id in listed) == positive]
@@ -214,7 +203,7 @@ class _ClusterDraft:
         for index, vm_id in enumerate(running):
             self._place([vm_id], wrong if broken and index == 0 else right)
 
-    def _place(self, vm_ids: Sequence[str], hosts: Sequence[Host]) -> str | None:
+    def _place(self, vm_ids: Sequence[str], hosts: Sequence[model.Host]) -> str | None:
         """Put the VMs together on the emptiest host of some drawn from these; without room they are down."""
         if not vm_ids:
             return None

@@ -10,7 +10,7 @@ from typing import Any
 from zlib import crc32
 
 from ovirt_placement import model
-from ovirt_simulator.core import affinity, loading, messages
+from ovirt_simulator.core import affinity, entities, loading, messages
 from ovirt_simulator.core.backend import USUAL, Action, Backend, Commands, Faults, Settings, locked
 from ovirt_simulator.core.commands.clusters import PolicyCommands, UpgradeCommands
 from ovirt_simulator.core.commands.groups import AffinityCommands, LabelCommands
@@ -19,19 +19,6 @@ from ovirt_simulator.core.commands.migrations import Migrations
 from ovirt_simulator.core.commands.outages import Restarts
 from ovirt_simulator.core.commands.running import Running
 from ovirt_simulator.core.commands.vms import VmCommands
-from ovirt_simulator.core.entities import (
-    ADMIN,
-    SYSTEM,
-    AffinityGroup,
-    Caller,
-    Event,
-    Host,
-    Job,
-    Reference,
-    Statistic,
-    reference,
-    template_of,
-)
 from ovirt_simulator.core.messages import EventCode
 from ovirt_simulator.core.state import State, huge_pages, used_cores, used_mb
 from ovirt_simulator.scheduler.external import ExternalScheduler, ExternalUnits
@@ -48,13 +35,13 @@ def resume(backend: Backend, migrations: Migrations, hosts: HostCommands) -> Non
     def launch(pending: model.Pending) -> None:
         waits = state.pending.get(pending.vm) is not None
         if waits and state.vms[pending.vm].status in _CAN_START:
-            migrations.running.launch(pending.vm, pending.host, None, SYSTEM)
+            migrations.running.launch(pending.vm, pending.host, None, entities.SYSTEM)
 
     with backend.lock:
         for host in tuple(state.hosts.values()):
             if host.status == "preparing_for_maintenance":
-                job = backend.jobs.start(f"Moving Host {host.name} to Maintenance", SYSTEM)
-                hosts.begin_maintenance(host.id, job, SYSTEM)
+                job = backend.jobs.start(f"Moving Host {host.name} to Maintenance", entities.SYSTEM)
+                hosts.begin_maintenance(host.id, job, entities.SYSTEM)
         for vm in tuple(state.vms.values()):
             if vm.status == "migrating":
                 migrations.resume(vm)
@@ -172,21 +159,21 @@ class Queries(Commands):
         return self._backend.now
 
     @locked
-    def is_broken(self, group: AffinityGroup) -> bool:
+    def is_broken(self, group: entities.AffinityGroup) -> bool:
         """Give the `broken` flag, computed from where the members run now."""
         return affinity.is_broken(self._state, group)
 
     @locked
-    def jobs(self) -> tuple[Job, ...]:
+    def jobs(self) -> tuple[entities.Job, ...]:
         return tuple(self._jobs.by_id.values())
 
     @locked
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[entities.Event, ...]:
         """Give what shows now: newest id first."""
         return self._backend.visible_events()
 
     @locked
-    def host_statistics(self, host_id: str) -> tuple[Statistic, ...]:
+    def host_statistics(self, host_id: str) -> tuple[entities.Statistic, ...]:
         """Measure a host; all figures are 0 while it is not up. Raises KeyError for an unknown id.
 
         The engine knows used memory by whole percents only.
@@ -202,22 +189,25 @@ class Queries(Commands):
         load = busy / 100 * host.cores if host.load_average_5m is None else host.load_average_5m
         pages, taken = host.free_huge_pages, huge_pages(self._state.vms_on(host.id))
         return (
-            Statistic("memory.total", total, "bytes"),
-            Statistic("memory.used", used, "bytes"),
-            Statistic("memory.free", total - used, "bytes"),
-            Statistic("swap.total", swap, "bytes"),
-            Statistic("swap.free", swap, "bytes"),
-            Statistic("swap.used", 0, "bytes"),
-            Statistic("cpu.current.user", busy * 0.8),
-            Statistic("cpu.current.system", busy * 0.2),
-            Statistic("cpu.current.idle", 100.0 - busy * 0.8 - busy * 0.2 if reported else 0.0),
-            Statistic("cpu.load.avg.5m", load if up else 0.0),
-            *(Statistic(f"hugepages.{size}.free", n, "none") for size, n in pages.items()),
-            *(Statistic(f"hugepages.{size}.total", n + taken[size], "none") for size, n in pages.items()),
+            entities.Statistic("memory.total", total, "bytes"),
+            entities.Statistic("memory.used", used, "bytes"),
+            entities.Statistic("memory.free", total - used, "bytes"),
+            entities.Statistic("swap.total", swap, "bytes"),
+            entities.Statistic("swap.free", swap, "bytes"),
+            entities.Statistic("swap.used", 0, "bytes"),
+            entities.Statistic("cpu.current.user", busy * 0.8),
+            entities.Statistic("cpu.current.system", busy * 0.2),
+            entities.Statistic("cpu.current.idle", 100.0 - busy * 0.8 - busy * 0.2 if reported else 0.0),
+            entities.Statistic("cpu.load.avg.5m", load if up else 0.0),
+            *(entities.Statistic(f"hugepages.{size}.free", n, "none") for size, n in pages.items()),
+            *(
+                entities.Statistic(f"hugepages.{size}.total", n + taken[size], "none")
+                for size, n in pages.items()
+            ),
         )
 
     @locked
-    def vm_statistics(self, vm_id: str) -> tuple[Statistic, ...]:
+    def vm_statistics(self, vm_id: str) -> tuple[entities.Statistic, ...]:
         """Measure a VM; all figures are 0 while it is down. Raises KeyError for an unknown id."""
         vm = self._state.vms[vm_id]
         installed = vm.memory_mb * _MIB
@@ -225,22 +215,22 @@ class Queries(Commands):
         used = int(installed * int(self._wobble(vm.id, memory_percent if vm.runs else 0.0))) // 100
         cpu = self._wobble(vm.id, cpu_percent) if vm.runs else 0.0
         return (
-            Statistic("memory.installed", installed, "bytes"),
-            Statistic("memory.used", used, "bytes"),
-            Statistic("memory.free", installed - used if vm.runs else 0, "bytes"),
-            Statistic("cpu.current.guest", cpu * 0.9),
-            Statistic("cpu.current.hypervisor", cpu * 0.1),
-            Statistic("cpu.current.total", cpu),
+            entities.Statistic("memory.installed", installed, "bytes"),
+            entities.Statistic("memory.used", used, "bytes"),
+            entities.Statistic("memory.free", installed - used if vm.runs else 0, "bytes"),
+            entities.Statistic("cpu.current.guest", cpu * 0.9),
+            entities.Statistic("cpu.current.hypervisor", cpu * 0.1),
+            entities.Statistic("cpu.current.total", cpu),
         )
 
-    def _busy_percent(self, host: Host) -> float:
+    def _busy_percent(self, host: entities.Host) -> float:
         """Give what the host's CPU is busy with: its calm figure, and how its VMs wobble around theirs."""
         if host.cpu_percent is None:
             return 0.0
         swing = sum(used_cores(vm) * (self._wobble(vm.id, 1.0) - 1.0) for vm in self._state.vms_on(host.id))
         return min(max(host.cpu_percent + swing / host.cores * 100, 0.0), 100.0)
 
-    def _used_percent(self, host: Host) -> int:
+    def _used_percent(self, host: entities.Host) -> int:
         if host.memory_free_mb is None:
             used = sum(used_mb(vm) for vm in self._state.vms_on(host.id))
         else:
@@ -286,9 +276,9 @@ class EventCommands(Commands):
         time: datetime | None = None,
         correlation_id: str | None = None,
         user: str | None = None,
-        caller: Caller = ADMIN,
+        caller: entities.Caller = entities.ADMIN,
         **about: str | None,
-    ) -> Event:
+    ) -> entities.Event:
         """Log an external event; origin and custom id are unique for ever.
 
         It may be about the `vm`, `host`, `cluster` and `data_center` of some ids; of a VM also about its host
@@ -309,7 +299,7 @@ class EventCommands(Commands):
         of_vm = {} if vm is None else {"host": vm.host, "cluster": vm.cluster}
         places = {name: about.get(name) or of_vm.get(name) or "" for name in known}
         return self._backend.log(
-            Event(
+            entities.Event(
                 id=0,
                 code=SEVERITIES[severity].number,
                 severity=severity,
@@ -319,10 +309,10 @@ class EventCommands(Commands):
                 correlation_id=correlation_id or caller.correlation_id,
                 origin=origin,
                 custom_id=custom_id,
-                user=None if user is None else Reference(id=user),
-                vm=reference(vm),
-                template=None if vm is None else template_of(vm),
-                **{name: reference(table.get(places[name])) for name, table in known.items()},
+                user=None if user is None else entities.Reference(id=user),
+                vm=entities.reference(vm),
+                template=None if vm is None else entities.template_of(vm),
+                **{name: entities.reference(table.get(places[name])) for name, table in known.items()},
             ),
             prompt=True,
         )

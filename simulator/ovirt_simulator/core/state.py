@@ -8,20 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ovirt_placement import model
-from ovirt_simulator.core.entities import (
-    ROLES,
-    AffinityGroup,
-    AffinityLabel,
-    Cluster,
-    DataCenter,
-    Host,
-    Permission,
-    PolicyUnit,
-    Role,
-    SchedulingPolicy,
-    Tag,
-    Vm,
-)
+from ovirt_simulator.core import entities
 
 #: The status of a VM whose host has been reported to start it.
 _TO_COME = "wait_for_launch"
@@ -37,21 +24,21 @@ class _Base(msgspec.Struct, frozen=True):
     huge_pages: dict[int, int]
 
 
-def used_mb(vm: Vm) -> float:
+def used_mb(vm: entities.Vm) -> float:
     """Memory that the VM really uses; one that is still to be launched uses none."""
     if vm.status == _TO_COME:
         return 0.0
     return vm.memory_mb * (vm.usage_mem_percent or 0) / 100
 
 
-def used_cores(vm: Vm) -> float:
+def used_cores(vm: entities.Vm) -> float:
     """Cores that the VM keeps busy; one that is still to be launched keeps none."""
     if vm.status == _TO_COME:
         return 0.0
     return vm.vcpus * (vm.usage_cpu_percent or 0) / 100
 
 
-def _places(vm: Vm | None) -> set[str]:
+def _places(vm: entities.Vm | None) -> set[str]:
     return set() if vm is None else {place for place in (vm.host, vm.migrating_to) if place is not None}
 
 
@@ -62,17 +49,17 @@ class State:
     """
 
     def __init__(self) -> None:
-        self.data_centers: dict[str, DataCenter] = {}
-        self.clusters: dict[str, Cluster] = {}
-        self.hosts: dict[str, Host] = {}
-        self.vms: dict[str, Vm] = {}
-        self.groups: dict[str, AffinityGroup] = {}
-        self.labels: dict[str, AffinityLabel] = {}
-        self.policies: dict[str, SchedulingPolicy] = {}
-        self.units: dict[str, PolicyUnit] = {}
-        self.tags: dict[str, Tag] = {}
-        self.roles: dict[str, Role] = dict(ROLES)
-        self.permissions: dict[str, Permission] = {}
+        self.data_centers: dict[str, entities.DataCenter] = {}
+        self.clusters: dict[str, entities.Cluster] = {}
+        self.hosts: dict[str, entities.Host] = {}
+        self.vms: dict[str, entities.Vm] = {}
+        self.groups: dict[str, entities.AffinityGroup] = {}
+        self.labels: dict[str, entities.AffinityLabel] = {}
+        self.policies: dict[str, entities.SchedulingPolicy] = {}
+        self.units: dict[str, entities.PolicyUnit] = {}
+        self.tags: dict[str, entities.Tag] = {}
+        self.roles: dict[str, entities.Role] = dict(entities.ROLES)
+        self.permissions: dict[str, entities.Permission] = {}
         self.networks: dict[str, model.Network] = {}
         self.vnic_profiles: dict[str, model.VnicProfile] = {}
         #: Starts that are decided and do not show yet, by VM id.
@@ -83,7 +70,7 @@ class State:
         self.revision = 0
         self._bases: dict[str, _Base] = {}
         #: By host: the VMs there, and the memory that is taken by each that is there or on its way.
-        self._there: dict[str, dict[str, Vm]] = defaultdict(dict)
+        self._there: dict[str, dict[str, entities.Vm]] = defaultdict(dict)
         self._taken: dict[str, dict[str, int]] = defaultdict(dict)
 
     def calibrate(self) -> None:
@@ -100,7 +87,7 @@ class State:
                 huge_pages={size: count + taken[size] for size, count in host.free_huge_pages.items()},
             )
 
-    def put_cluster(self, cluster: Cluster) -> None:
+    def put_cluster(self, cluster: entities.Cluster) -> None:
         """Add or change a cluster, and let its hosts hand out memory as it says from now on."""
         before = self.clusters.get(cluster.id, cluster)
         self.put(self.clusters, cluster)
@@ -120,7 +107,7 @@ class State:
         self.revision += 1
         del table[record_id]
 
-    def put_vm(self, vm: Vm) -> None:
+    def put_vm(self, vm: entities.Vm) -> None:
         """Add or change a VM, and let the hosts that it leaves and takes follow."""
         before = self.vms.get(vm.id)
         self.put(self.vms, vm)
@@ -151,18 +138,18 @@ class State:
                 self._taken[pending.host].pop(vm_id, None)
             self._measure({pending.host})
 
-    def vms_on(self, host_id: str) -> tuple[Vm, ...]:
+    def vms_on(self, host_id: str) -> tuple[entities.Vm, ...]:
         """VMs that run on the host; what is on its way there is not among them."""
         return tuple(self._there[host_id].values())
 
-    def incoming(self, host_id: str) -> tuple[Vm, ...]:
+    def incoming(self, host_id: str) -> tuple[entities.Vm, ...]:
         """VMs that are on their way to the host: started or migrating."""
         return tuple(self.vms[vm_id] for vm_id in self._taken[host_id] if vm_id not in self._there[host_id])
 
-    def hosts_of(self, cluster_id: str) -> tuple[Host, ...]:
+    def hosts_of(self, cluster_id: str) -> tuple[entities.Host, ...]:
         return tuple(host for host in self.hosts.values() if host.cluster == cluster_id)
 
-    def groups_of(self, cluster_id: str) -> tuple[AffinityGroup, ...]:
+    def groups_of(self, cluster_id: str) -> tuple[entities.AffinityGroup, ...]:
         return tuple(group for group in self.groups.values() if group.cluster == cluster_id)
 
     def live_snapshot(self) -> model.Snapshot:
@@ -176,7 +163,7 @@ class State:
             pending=tuple(self.pending.values()),
         )
 
-    def _claim_memory(self, before: Vm | None, vm: Vm) -> None:
+    def _claim_memory(self, before: entities.Vm | None, vm: entities.Vm) -> None:
         """Let a VM take memory where it is, is on its way to or is to start, and nowhere else."""
         pending, takes = self.pending.get(vm.id), dict.fromkeys(_places(vm), required_mb(vm))
         if pending is not None and pending.host not in takes:

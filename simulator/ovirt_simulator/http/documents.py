@@ -7,16 +7,7 @@ from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from ovirt_simulator.core.entities import (
-    BLANK_TEMPLATE,
-    Host,
-    Permission,
-    Reference,
-    Statistic,
-    Vm,
-    stable_id,
-    user_id,
-)
+from ovirt_simulator.core import entities
 from ovirt_simulator.http.call import Call, Links
 from ovirt_simulator.http.markup import API, attribute, element, entity, lines, path, text
 from ovirt_simulator.http.resource import (
@@ -85,7 +76,7 @@ CLUSTER = Shape(
 _HOST_LINKS = linked("nics numa_nodes affinity_labels permissions tags statistics", storage=None)
 
 
-def _threads(host: Host) -> int:
+def _threads(host: entities.Host) -> int:
     return max(1, (host.threads or host.cores) // host.cores if host.cores else 1)
 
 
@@ -131,7 +122,7 @@ _VM_LINKS = linked(
 _QXL_MB = 72
 
 
-def _display(_: Links, vm: Vm) -> str:
+def _display(_: Links, vm: entities.Vm) -> str:
     video = "qxl" if vm.video_mb >= _QXL_MB else "vga" if vm.video_mb else None
     return element("display", "<monitors>1</monitors>", text("video_type", video))
 
@@ -173,8 +164,8 @@ VM = Shape(
     value("status"),
     reference("host", "hosts", lambda vm: vm.host if vm.status not in _OFF else None),
     reference("instance_type", "instancetypes"),
-    lambda _, vm: mention("original_template", "templates", vm.template or BLANK_TEMPLATE),
-    reference("template", "templates", lambda vm: vm.template or BLANK_TEMPLATE),
+    lambda _, vm: mention("original_template", "templates", vm.template or entities.BLANK_TEMPLATE),
+    reference("template", "templates", lambda vm: vm.template or entities.BLANK_TEMPLATE),
     kept=True,
 )
 VM_OUTLINE = Shape("vm", NAME, _VM_LINKS)
@@ -262,7 +253,7 @@ def _subject(tag: str, collection: str) -> Field:
     """What an event speaks of stands there with its name."""
 
     def made(_: Links, event: Any) -> str:
-        subject: Reference = getattr(event, tag) or Reference()
+        subject: entities.Reference = getattr(event, tag) or entities.Reference()
         name = text("name", subject.name)
         if subject.id is None:
             return element(tag, name) if name else ""
@@ -311,7 +302,7 @@ def statistic_id(name: str) -> str:
     return str(uuid.UUID(bytes=digest, version=3))
 
 
-def _measured(_: Links, one: Statistic) -> str:
+def _measured(_: Links, one: entities.Statistic) -> str:
     is_decimal = isinstance(one.value, float)
     datum = two_digits(one.value) if is_decimal else str(one.value)
     kind = text("type", "decimal" if is_decimal else "integer")
@@ -338,7 +329,7 @@ ROLE = Shape("role", NAME, DESCRIPTION, linked("permits"), value("administrative
 PERMIT = Shape("permit", value("name", str), identity=str)
 
 
-def _holder(links: Links, one: Permission) -> str:
+def _holder(links: Links, one: entities.Permission) -> str:
     return links.reference(*(("group", "groups") if one.is_group else ("user", "users")), one.holder)
 
 
@@ -361,12 +352,12 @@ def _product() -> str:
     of_build = text("build", build) + text("full_version", full)
     version = f"{of_build}<major>{major}</major><minor>{minor}</minor><revision>0</revision>"
     about = "<name>oVirt Engine</name><vendor>ovirt.org</vendor>" + element("version", version)
-    return element("product_info", text("instance_id", stable_id("engine", "simulator")), about)
+    return element("product_info", text("instance_id", entities.stable_id("engine", "simulator")), about)
 
 
 def api(call: Call) -> str:
     """Render the root: which engine this is, its time, and who asks."""
-    own = user_id(call.user_name)
+    own = entities.user_id(call.user_name)
     user = entity("authenticated_user", f"{API}/users/{own}", own)
     return f"<api>\n{lines(_product(), text('time', call.engine.queries.now), user)}\n</api>"
 
