@@ -32,7 +32,7 @@ from tests.enforcer.safety.oracles import (
 from tests.enforcer.safety.recorder import Recorder
 from tests.enforcer.safety.world import play
 from tests.examples import seeds
-from tests.placement.planning.ordering.ordered import MOVES, repair
+from tests.placement.planning.ordered import MOVES, repair
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
 
 #: Clusters that one engine has, and in the quick suite.

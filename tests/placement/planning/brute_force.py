@@ -4,8 +4,9 @@ It shares no code with the planner or the rules: it reads groups, labels, hosts 
 nothing else. All families count: hard and soft groups between VMs, with hosts, and legacy labels.
 """
 
+import random
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -173,17 +174,26 @@ class BruteForce:
         return sum(needed_mb(vm) for vm, there in zip(self.vms, at, strict=True) if there == host)
 
     def may_go(self, at: Assignment, moving: tuple[int, ...], host: str) -> bool:
-        if self.used_mb(at, host) + sum(needed_mb(self.vms[vm]) for vm in moving) > self.total[host]:
-            return False
-        if self.host[host].status != "up" or not self.with_peers(at, moving, host):
-            return False
-        if not all(self.one_may_go(at, vm, moving, host) for vm in moving):
-            return False
-        after = tuple(host if vm in moving else at[vm] for vm in range(len(at)))
-        touched = [rule for vm in moving for rule in self.hard_of[vm]]
-        return not any(rule.violated(after) and not rule.violated(at) for rule in touched)
+        return self.accepts(at, moving, host, {})
 
-    def one_may_go(self, at: Assignment, vm: int, moving: tuple[int, ...], host: str) -> bool:
+    def accepts(self, at: Assignment, moving: tuple[int, ...], host: str, going: Mapping[int, str]) -> bool:
+        """VMs that are `going` elsewhere meanwhile count at both ends, and for their peers where they go."""
+        held_mb = sum(needed_mb(vm) for number, vm in enumerate(self.vms) if going.get(number) == host)
+        needs_mb = sum(needed_mb(self.vms[vm]) for vm in moving)
+        if self.used_mb(at, host) + held_mb + needs_mb > self.total[host]:
+            return False
+        there = tuple(going.get(vm, source) for vm, source in enumerate(at)) if going else at
+        if self.host[host].status != "up" or not self.with_peers(there, moving, host):
+            return False
+        if not all(self.one_may_go(at, vm, moving, host, going) for vm in moving):
+            return False
+        after = tuple(host if vm in moving else there[vm] for vm in range(len(at)))
+        touched = [rule for vm in moving for rule in self.hard_of[vm]]
+        return not any(rule.violated(after) and not rule.violated(there) for rule in touched)
+
+    def one_may_go(
+        self, at: Assignment, vm: int, moving: tuple[int, ...], host: str, going: Mapping[int, str]
+    ) -> bool:
         known = self.vms[vm]
         source = self.host[at[vm]]
         if not known.migratable or known.hosted_engine or known.status != "up":
@@ -192,17 +202,31 @@ class BruteForce:
             return False
         if known.pinned_hosts and host not in known.pinned_hosts:
             return False
-        for rule in self.hard_of[vm]:
-            others = [other for other in rule.vms if other not in moving]
-            if rule.kind == "apart":
-                if len(set(rule.vms) & set(moving)) > 1 or any(at[other] == host for other in others):
-                    return False
-            elif rule.kind == "together":
-                if others and all(at[other] != host for other in others):
-                    return False
-            elif (host in rule.hosts) != (rule.kind == "on"):
-                return False
-        return True
+        return all(self.rule_lets(rule, at, vm, moving, host, going) for rule in self.hard_of[vm])
+
+    def rule_lets(
+        self,
+        rule: Rule,
+        at: Assignment,
+        vm: int,
+        moving: tuple[int, ...],
+        host: str,
+        going: Mapping[int, str],
+    ) -> bool:
+        others = [other for other in rule.vms if other not in moving]
+        if rule.hosts:
+            return (host in rule.hosts) == (rule.kind == "on")
+        if rule.kind == "apart":
+            return len(others) == len(rule.vms) - 1 and not any(
+                host in (at[other], going.get(other)) for other in others
+            )
+        # The engine takes along all of it that are on the host that they leave together.
+        if len(moving) > 1 and (
+            len({at[one] for one in moving}) > 1
+            or any(at[vm] in (at[other], going.get(other)) for other in others)
+        ):
+            return False
+        return not others or any(going.get(other, at[other]) == host for other in others)
 
     def with_peers(self, at: Assignment, moving: tuple[int, ...], host: str) -> bool:
         """The engine's own filter: to where any VM is that shares a group with any of those that move."""
@@ -257,3 +281,107 @@ class Ends(BruteForce):
 
     def _hard(self, *kinds: str) -> Iterator[Rule]:
         return (rule for rule in self.rules if rule.hard and rule.kind in kinds)
+
+
+@dataclass(frozen=True)
+class Request:
+    """VMs that go to one host by one request, and the requests, by number, that must have ended before."""
+
+    vms: tuple[str, ...]
+    host: str
+    after: tuple[int, ...] = ()
+
+
+Where = dict[str, str]
+
+
+class Cluster:
+    """The hard rules of a snapshot of one cluster, and what its VMs are by name."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.known = BruteForce(snapshot)
+        self.start = self.named(self.known.start)
+        self.memory = {vm.id: needed_mb(vm) for vm in snapshot.vms}
+        self.hosts = [host.id for host in snapshot.hosts]
+        self.total = self.known.total
+        self.positive = self.known.positive
+        hard = (rule for rule in self.known.rules if rule.hard and rule.kind == "together")
+        self.together = [{self.known.vms[at].id for at in rule.vms} for rule in hard]
+
+    def named(self, at: Assignment) -> Where:
+        return {vm.id: host for vm, host in zip(self.known.vms, at, strict=True)}
+
+    def placed(self, where: Where) -> Assignment:
+        return tuple(where[vm.id] for vm in self.known.vms)
+
+    def may_begin(self, where: Where, going: Where, request: Request) -> bool:
+        """Whether a request is accepted while other VMs are `going` elsewhere."""
+        moving, on_their_way = (
+            {self.known.index[vm]: there for vm, there in some.items()}
+            for some in (dict.fromkeys(request.vms, request.host), going)
+        )
+        if any(vm in going or where[vm] == request.host for vm in request.vms):
+            return False
+        return self.known.accepts(self.placed(where), tuple(moving), request.host, on_their_way)
+
+    def violated(self, where: Where) -> int:
+        """How many hard rules are violated."""
+        return self.known.score(self.placed(where))[0]
+
+    def ways(self) -> dict[Assignment, int]:
+        """The fewest migrations to each placement that can be reached."""
+        return self.known.cheapest()
+
+    def fewest(self, ways: dict[Assignment, int], where: Where) -> int:
+        """Migrations to an end with these VMs there and no more violated than if none else moved."""
+        limit = self.violated(self.start | where)
+        return min(
+            cost
+            for state, cost in ways.items()
+            if where.items() <= (at := self.named(state)).items() and self.violated(at) <= limit
+        )
+
+    def replay(self, requests: Sequence[Request], chance: random.Random) -> str | None:
+        """Begin and end requests in a random sequence that keeps to `after`; the first fault, or None."""
+        where, going = dict(self.start), Where()
+        begun, ended = set[int](), set[int]()
+        eager = chance.random()
+        while len(ended) < len(requests):
+            ready = [at for at, one in enumerate(requests) if at not in begun and set(one.after) <= ended]
+            running = sorted(begun - ended)
+            if ready and (not running or chance.random() < eager):
+                at = chance.choice(ready)
+                if not self.may_begin(where, going, requests[at]):
+                    return f"{requests[at]} while {where} and {going}"
+                begun.add(at)
+                going |= dict.fromkeys(requests[at].vms, requests[at].host)
+            else:
+                at = chance.choice(running)
+                ended.add(at)
+                for vm in requests[at].vms:
+                    where[vm] = going.pop(vm)
+        return None
+
+    def every_interleaving_is_legal(self, requests: Sequence[Request]) -> bool:
+        """The same for all sequences; for few requests only."""
+        known = {(frozenset[int](), frozenset[int]())}
+        queue = list(known)
+        while queue:
+            begun, ended = queue.pop()
+            where = dict(self.start)
+            for at in sorted(ended):
+                where |= dict.fromkeys(requests[at].vms, requests[at].host)
+            going = {vm: requests[at].host for at in begun - ended for vm in requests[at].vms}
+            for at, one in enumerate(requests):
+                if at not in begun and ended.issuperset(one.after):
+                    if not self.may_begin(where, going, one):
+                        return False
+                    reached = (begun | {at}, ended)
+                elif at in begun and at not in ended:
+                    reached = (begun, ended | {at})
+                else:
+                    continue
+                if reached not in known:
+                    known.add(reached)
+                    queue.append(reached)
+        return True

@@ -20,7 +20,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.planning.ordering.oracle import Cluster, Request
+from tests.placement.planning.brute_force import Cluster, Request
 
 _RULES = st.sampled_from([TOGETHER, APART, SOFT_TOGETHER, SOFT_APART])
 _TYING = st.sampled_from([TOGETHER, TOGETHER, TOGETHER, APART])
@@ -146,7 +146,7 @@ def scrambled(seed: int, *, hosts: int = 8, vms: int = 60, groups: int = 25, tri
         cluster = Cluster(state(before))
         worse = cluster.violated(before) - cluster.violated(where)
         back = Request((name,), where[name])
-        if (worse > 0 or (worse == 0 and dice.random() < 0.5)) and cluster.why_not(before, {}, back) is None:
+        if (worse > 0 or (worse == 0 and dice.random() < 0.5)) and cluster.may_begin(before, {}, back):
             where = before
     return state(where)
 

@@ -34,7 +34,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.planning.ordering.oracle import Cluster, Request, Where
+from tests.placement.planning.brute_force import Cluster, Request, Where
 from tests.placement.planning.plans import GIB, moves
 from tests.placement.rules.failover.restarting import survives
 

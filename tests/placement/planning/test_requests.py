@@ -27,9 +27,8 @@ from tests.builders import (
     vm,
 )
 from tests.examples import examples
-from tests.placement.planning.brute_force import Assignment
-from tests.placement.planning.ordering.oracle import Cluster, Request, Where
-from tests.placement.planning.ordering.ordered import drawn
+from tests.placement.planning.brute_force import Assignment, Cluster, Request, Where
+from tests.placement.planning.ordered import drawn
 from tests.placement.planning.plans import GIB, moves
 from tests.placement.planning.test_mixed_rules import HOSTS, SLOW, VMS, Mixed
 from tests.placement.rules.placement_rules.drawn import placement_rules

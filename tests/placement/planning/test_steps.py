@@ -15,7 +15,7 @@ from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.planning.requests import Moved, plan_back
 from ovirt_placement.planning.steps import apply, certify, end_of, plan_seconds, schedule, step_seconds
 from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
-from tests.placement.planning.ordering.ordered import MOVES, order, repair, steps_of
+from tests.placement.planning.ordered import MOVES, order, repair, steps_of
 
 STATE = snapshot(
     host("h1"), host("h2", free_mb=1024),

@@ -12,8 +12,7 @@ from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.sequence import sequence
 from ovirt_placement.planning.steps import step_seconds
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
-from tests.placement.planning.brute_force import Assignment
-from tests.placement.planning.ordering.oracle import Cluster, Request, Where
+from tests.placement.planning.brute_force import Assignment, Cluster, Request, Where
 
 
 class OrderedMove(NamedTuple):
@@ -163,6 +162,6 @@ def walked_end(cluster: Cluster, chance: random.Random, tries: int) -> Where:
         vm = chance.choice(sorted(where))
         tied = next((tuple(sorted(one)) for one in cluster.together if vm in one), (vm,))
         request = Request(chance.choice([(vm,), tied]), chance.choice(cluster.hosts))
-        if cluster.why_not(where, {}, request) is None:
+        if cluster.may_begin(where, {}, request):
             where |= dict.fromkeys(request.vms, request.host)
     return {vm: host for vm, host in where.items() if host != cluster.start[vm]}

@@ -1,12 +1,30 @@
-"""Orders of single cases: who goes first, who steps aside, who waits for whom, and what cannot be done."""
+"""Orders of moves: who goes first, steps aside or waits; the fewest, and legal whatever ends when."""
+
+import random
+import time
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from ovirt_placement.model import AffinityGroup, Host, Snapshot, Vm
+from ovirt_placement.planning.dependencies import waits
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
+from ovirt_placement.planning.problem.problem import Move
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, group, host, snapshot, vm
-from tests.placement.planning.ordering.ordered import Order, order
+from tests.placement.planning.brute_force import Cluster, Request
+from tests.placement.planning.ordered import (
+    MOVES,
+    Order,
+    drawn,
+    of_size,
+    order,
+    reachable_end,
+    repair,
+    walked_end,
+)
+from tests.speed import seconds_here
 
 GIB = 1024
 
@@ -116,6 +134,19 @@ def test_a_group_that_is_split_gathers_before_it_moves_on() -> None:
     assert reported(found)[1] == "a+b>h3 after 0"
 
 
+@pytest.mark.parametrize(
+    "moves",
+    [
+        pytest.param([Move(("c",), "h2"), Move(("a", "b"), "h2")], id="the engine would take it along"),
+        pytest.param([Move(("d",), "h1"), Move(("d",), "h2")], id="it is still on its way"),
+    ],
+)
+def test_what_leaves_a_host_waits_for_what_comes_and_goes_there(moves: list[Move]) -> None:
+    members = [*(vm(name, "h1") for name in "abc"), vm("d", "h2"), vm("e", "h2")]
+    state = snapshot(host("h1"), host("h2"), *members, group("g", TOGETHER, "a b c d e"))
+    assert waits(pose(state, CLUSTER), moves) == ((), (0,))
+
+
 def test_vms_that_gather_where_one_stays_all_go_at_once() -> None:
     members = [vm(f"v{number}", f"h{number}") for number in range(6)]
     group_of_all = group("g", TOGETHER, " ".join(f"v{number}" for number in range(6)))
@@ -148,3 +179,70 @@ def test_when_time_is_up_what_is_known_is_answered() -> None:
 def test_a_vm_that_has_arrived_is_not_moved_again(free_gib: int) -> None:
     state = snapshot(full("h1", free_gib), full("h2", 8), big("a", "h1"))
     assert ordered(state, a="h1").moves == ()
+
+
+SEEDS = range(20)
+PER_SEED = 25
+#: Twenty times what it takes.
+PATIENCE_SECONDS = 2.0
+
+
+def requests(found: Order) -> list[Request]:
+    return [Request(one.move.vms, one.move.host, one.after) for one in found.moves]
+
+
+def migrations(found: Order) -> int:
+    return sum(len(one.move.vms) for one in found.moves)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_interleaving_is_legal_and_leads_there_with_the_fewest_migrations(seed: int) -> None:
+    chance = random.Random(seed)
+    for _ in range(PER_SEED):
+        state = drawn(chance)
+        cluster = Cluster(state)
+        ways = cluster.ways()
+        end = reachable_end(cluster, ways, chance)
+        found = order(pose(state, CLUSTER), end, NEVER)
+
+        assert not found.stuck
+        assert migrations(found) == cluster.fewest(ways, end)
+        asked = requests(found)
+        for _ in range(10):
+            assert cluster.replay(asked, chance) is None
+        if len(asked) <= 5:
+            assert cluster.every_interleaving_is_legal(asked)
+            assert not any(map(cluster.every_interleaving_is_legal, with_one_wait_less(asked)))
+
+
+def with_one_wait_less(asked: list[Request]) -> Iterator[list[Request]]:
+    """Each wait left out in turn, but not those that it implies."""
+    for at, one in enumerate(asked):
+        for wait in one.after:
+            after = {*one.after, *asked[wait].after} - {wait}
+            yield [*asked[:at], replace(one, after=tuple(after)), *asked[at + 1 :]]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_large_plans_are_legal_in_whatever_sequence_steps_begin_and_end(seed: int) -> None:
+    chance = random.Random(seed)
+    state = of_size(chance, count_of_hosts=12, count_of_vms=80, count_of_groups=25)
+    cluster = Cluster(state)
+    end = walked_end(cluster, chance, tries=400)
+    found = order(pose(state, CLUSTER), end, NEVER)
+
+    assert len(found.moves) > len(end) / 2
+    asked = requests(found)
+    for _ in range(30):
+        assert cluster.replay(asked, chance) is None
+
+
+@pytest.mark.system
+def test_238_migrations_among_10_000_vms_are_ordered_at_once() -> None:
+    state, where = repair(seed=7)
+    problem = pose(state, CLUSTER)
+    began = time.process_time()
+    found = order(problem, where, NEVER)
+    assert time.process_time() - began < seconds_here(PATIENCE_SECONDS)
+    assert migrations(found) == MOVES
+    assert Cluster(state).replay(requests(found), random.Random(1)) is None

@@ -1,1 +1,0 @@
-"""Posing the problem of a cluster, and keeping account of it as VMs move."""
