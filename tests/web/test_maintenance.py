@@ -15,7 +15,7 @@ from tests.builders import cluster, host, snapshot, vm
 from tests.portal import Portal
 from tests.processes import Forked
 from tests.web.running import HOSTILE, Answer, Page, paged, words
-from tests.web.test_plan_course import lead
+from tests.web.test_plans import lead
 
 LINES = '[enforcer]\nmode = "approve"'
 STATE = snapshot(

@@ -1,4 +1,4 @@
-"""No plan waits for another one, and none keeps the process from ending."""
+"""No plan waits for another one, nor keeps the process from ending; a repair waits while that is worth it."""
 
 import re
 import time
@@ -7,11 +7,14 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from ovirt_enforcer.planners import Call, CallFailed, PlannerProcesses, PlanQuestion
-from ovirt_enforcer.plans import Holding
-from ovirt_placement.model import Snapshot, state_file
-from ovirt_placement.planning.plan import Plan
+from ovirt_enforcer.plans import Holding, repair_plan
+from ovirt_placement.answers.plans import plan_record
+from ovirt_placement.answers.plans.text import text
+from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot, state_file
+from ovirt_placement.planning.plan import NEVER, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.planning.strategies import StrategyName, strategy
@@ -19,7 +22,7 @@ from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 from tests.scenarios.stage import play
 
 #: Two clusters: in one, 400 VMs are to be parted on 450 hosts; in the other, two on two.
-STATE = snapshot(
+LARGE_AND_SMALL = snapshot(
     cluster("large"),
     cluster("small"),
     *(host(f"l{number}", cluster="large") for number in range(450)),
@@ -56,8 +59,8 @@ def awaited(planners: PlannerProcesses, planning: Call[Plan]) -> int:
 @pytest.mark.system
 @pytest.mark.timing
 def test_a_small_cluster_does_not_wait_for_a_large_one(planners: PlannerProcesses) -> None:
-    large = planners.start(STATE, question("large"))
-    small = planners.start(STATE, question("small"))
+    large = planners.start(LARGE_AND_SMALL, question("large"))
+    small = planners.start(LARGE_AND_SMALL, question("small"))
     assert awaited(planners, small) == 1
     assert not large.over()
     assert awaited(planners, large) == 266
@@ -67,7 +70,7 @@ def test_a_small_cluster_does_not_wait_for_a_large_one(planners: PlannerProcesse
 @pytest.mark.timing
 def test_they_can_be_ended_at_once(planners: PlannerProcesses) -> None:
     for _ in range(8):  # more than are made at once
-        planners.start(STATE, question("large"))
+        planners.start(LARGE_AND_SMALL, question("large"))
     began = time.monotonic()
     planners.close()
     assert time.monotonic() - began < 1
@@ -143,7 +146,142 @@ def test_a_plan_whose_process_cannot_be_started_has_failed_and_the_next_one_is_m
 
     with monkeypatch.context() as without:
         without.setattr("ovirt_enforcer.planners._processes.Pipe", none_left)
-        planning = planners.start(STATE, question("small"))
+        planning = planners.start(LARGE_AND_SMALL, question("small"))
         with pytest.raises(CallFailed, match="Too many open files"):
             planning.result()
     assert planners.answers() == []
+
+
+_HOSTS = ("h1", "h2", "h3")
+_KEYS = PlanOptions(keys=True)
+GREEDY = strategy(StrategyName.GREEDY)
+#: Of VMs and hosts, or of VMs alone.
+Waits = dict[tuple[str, str], float]
+LeftOut = dict[tuple[str, str], str]
+
+#: `a` and `b` are to be parted. One of them fits on h2 at once; on h3 only once the three there have left.
+STATE = snapshot(
+    host("h1", memory_mb=20000, free_mb=2000),
+    host("h2", memory_mb=10000, free_mb=8200),
+    host("h3", memory_mb=10000, free_mb=700),
+    host("h4", memory_mb=10000, free_mb=7650),
+    vm("a", "h1", needs_mb=8000),
+    vm("b", "h1", needs_mb=8000),
+    *(vm(f"s{number}", "h3", needs_mb=2500) for number in range(3)),
+    group("pair", APART, "a b"),
+    # One that is repaired at once, whatever waits: both are small enough for any host.
+    *(vm(name, "h4", needs_mb=100) for name in ("x", "y")),
+)
+REFUSED = {("a", "h2"): "the engine refused it", ("b", "h2"): "the engine refused it"}
+LASTING = {**REFUSED, ("b", "h2"): "it was taken from h2 lately"}
+COOLDOWN = "its cooldown is 600 s"
+
+
+def repaired(
+    state: Snapshot,
+    left_out: dict[tuple[str, str], str],
+    waits: Waits,
+    options: PlanOptions,
+    frozen: str = "",
+) -> Plan:
+    holding = Holding(dict.fromkeys(frozen, COOLDOWN), left_out, {}, waits)
+    return repair_plan(state, CLUSTER, holding, options, GREEDY, NEVER)
+
+
+def reasons(made: Plan) -> list[str]:
+    return [obstacle.words for rule in made.remaining for obstacle in rule.obstacles]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "frozen", "waits", "migrations"),
+    [
+        ({}, "", {}, 1),
+        (REFUSED, "", {}, 4),
+        (REFUSED, "", dict.fromkeys(REFUSED, 1800.0), 0),
+        (REFUSED, "", dict.fromkeys(REFUSED, 1801.0), 4),
+        (LASTING, "", {("a", "h2"): 60.0}, 0),
+        (LASTING, "", {}, 4),
+        ({}, "ab", {("a", ""): 500.0, ("b", ""): 500.0}, 0),
+        ({}, "a", {("a", ""): 500.0}, 1),
+    ],
+    ids=[
+        *("the best", "the next best", "ten minutes for each that is saved", "no longer"),
+        *("one of two may go later", "none may", "cooldowns", "the other may go at once"),
+    ],
+)
+def test_a_refusal_or_a_cooldown_is_waited_for_while_that_is_worth_it(
+    left_out: LeftOut, frozen: str, waits: Waits, migrations: int
+) -> None:
+    assert repaired(STATE, left_out, waits, PlanOptions(), frozen).migrations == migrations
+
+
+def test_it_says_for_what_it_waits_and_repairs_meanwhile_what_does_not_wait() -> None:
+    waits = dict.fromkeys(REFUSED, 600.0)
+    made = repaired(STATE, REFUSED, waits, PlanOptions())
+    assert not made.steps
+    (rule,) = made.remaining
+    assert rule.groups == ("pair",)
+    assert any(
+        one.startswith("it waits, 30 min at most, until ")
+        and one.endswith(" may be moved to h2: 1 migration will do then, and 4 would now")
+        for one in reasons(made)
+    )
+    more = group("more", APART, "x y")
+    both = replace(STATE, affinity_groups=(*STATE.affinity_groups, more))
+    assert [step.groups for step in repaired(both, REFUSED, waits, PlanOptions()).steps] == [("more",)]
+
+
+@pytest.mark.parametrize(("seconds", "migrations"), [(600.0, 0), (6000.0, 4)])
+def test_a_vm_that_makes_room_is_waited_for_as_one_that_is_to_move(seconds: float, migrations: int) -> None:
+    """With `f` gone from h2, one of the two fits there; it may leave in a while."""
+    h1, h2, *others = STATE.hosts
+    pair = STATE.affinity_groups[0]
+    vms = (*STATE.vms[:-2], vm("f", "h2", needs_mb=1500))
+    state = snapshot(h1, replace(h2, free_mb=7000), *others, *vms, pair)
+    assert repaired(state, {}, {("f", ""): seconds}, PlanOptions(), "f").migrations == migrations
+
+
+def test_placement_keys_are_waited_for_as_rules_are() -> None:
+    """`a` is to leave h1, which takes one migration to h2, and two to h3, where `c` is."""
+    filters = SchedulingPolicy(filters=("PlacementKeyFilter",))
+    state = snapshot(
+        cluster(scheduling_policy=filters), *map(host, _HOSTS), vm("a", "h1"), vm("c", "h3"),
+        group("apart", APART, "a c"),
+    )  # fmt: skip
+    keys = [("server", "a", 1.0, -100.0), *(("node", name, float(name == "h1"), None) for name in _HOSTS)]
+    state = replace(
+        state,
+        placement_keys=tuple(
+            PlacementKey(level=level, resource=of, key_class="system", name="SAN", value=value, weight=weight)
+            for level, of, value, weight in keys
+        ),
+    )
+    refused = {("a", "h2"): "the engine refused it"}
+    for waits, migrations in (({}, 2), ({("a", "h2"): 600.0}, 0), ({("a", "h2"): 601.0}, 2)):
+        made = repaired(state, refused, waits, _KEYS)
+        assert made.migrations == migrations
+        assert (migrations == 0) is any(
+            "it waits, 10 min at most, until a may be moved to h2" in one for one in reasons(made)
+        )
+
+
+def test_an_ha_reservation_is_waited_for_as_rules_are() -> None:
+    """`v` finds a home when h1 fails once `f` has left h2: to h4, or to h3 after `s0` has left that."""
+    state = snapshot(
+        cluster(ha_reservation=True),
+        host("h1", memory_mb=20000, free_mb=2000),
+        host("h2", memory_mb=10000, free_mb=7000),
+        host("h3", memory_mb=10000, free_mb=2500),
+        host("h4", memory_mb=10000, free_mb=3500),
+        vm("v", "h1", needs_mb=8000, ha=True),
+        vm("f", "h2", needs_mb=3000),
+        *(vm(f"s{number}", "h3", needs_mb=2500) for number in range(3)),
+    )
+    refused = {("f", "h4"): "the engine refused it"}
+    for waits, migrations in (({}, 2), ({("f", "h4"): 600.0}, 0), ({("f", "h4"): 601.0}, 2)):
+        made = repaired(state, refused, waits, PlanOptions(reserve=True))
+        assert made.migrations == migrations
+        assert made.reservation is not None
+        said = text(plan_record(made, state))
+        expected = "The HA reservation is not restored: it waits, 10 min at most, until f may be moved to h4"
+        assert (expected in said) is (migrations == 0)

@@ -17,7 +17,7 @@ from tests.web.test_several import WEST
 
 pytestmark = pytest.mark.system
 
-APPROVE = "button >> text=Approve 1 migration"
+APPROVE = "button >> text=Approve 2 migrations"
 LINES = '[[ha.domains]]\nname = "rack-1"\nhosts = ["alpha", "beta"]\n'
 
 

@@ -6,8 +6,8 @@ from playwright.sync_api import Browser, expect
 from tests.web.browser.conftest import tab
 from tests.web.browser.test_views import violations_of
 from tests.web.running import Page
-from tests.web.test_plan_course import STATE as COURSE
-from tests.web.test_plan_course import offered
+from tests.web.test_plans import STATE as COURSE
+from tests.web.test_plans import offered
 
 pytestmark = pytest.mark.system
 
