@@ -213,8 +213,6 @@ def _take_pictures(running: Browser, folder: Path, arguments: argparse.Namespace
 
 
 # -- What is drawn.
-
-
 def _crashed(sizes: Sizes = _SMALL) -> Snapshot:
     """A host does not respond; the engine knows nothing of its VMs."""
     drawn = generate(sizes, 3)
@@ -247,8 +245,6 @@ def _full() -> Snapshot:
 
 
 # -- What happens then.
-
-
 def _command(*words: str) -> Callable[[Shown], None]:
     def run(shown: Shown) -> None:
         done = shown.stage.processes.run(words)

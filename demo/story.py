@@ -278,8 +278,6 @@ def _folded(text: str) -> str:
 
 
 # -- What the story says around commands' output: why a start fails, the enforcer's steps, and what now.
-
-
 #: Why each waiting VM goes where it goes. The engine's own filter looks at direct peers only.
 _PURPOSE = {
     JOINS: "It must join shop-web, which is down and itself must join shop-db: so shop-db's host.",

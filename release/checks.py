@@ -97,8 +97,6 @@ def _git(checkout: Path, *arguments: str) -> str:
 
 
 # -- CHANGELOG.md by version: what others' changelogs are made of, so that a change is written down once.
-
-
 SOURCE = CHECKOUT / "CHANGELOG.md"
 COLLECTION = CHECKOUT / "packaging" / "ansible" / "CHANGELOG.md"
 #: A heading: the version, and the day of its release.

@@ -75,8 +75,6 @@ def _inventories_end() -> Iterator[None]:
 
 # -- A headless Chromium of the system, one at a time in each process: playwright refuses a second. It ends
 # with the tests of a file: while it runs, the process has a loop of asyncio, and others begin theirs.
-
-
 #: Without them, it would look for its maker's servers.
 FLAGS = [
     "--no-sandbox",

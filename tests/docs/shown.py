@@ -144,8 +144,6 @@ def simple_commands(line: str) -> list[list[str]]:
 
 
 # -- Blocks with what commands print.
-
-
 def section(page: Path, title: str) -> str:
     """What stands below a heading."""
     (found,) = (part for part in page.read_text().split("\n## ") if part.startswith(f"{title}\n"))

@@ -195,8 +195,6 @@ def test_help_fits_the_terminal(columns: int, monkeypatch: pytest.MonkeyPatch) -
 
 
 # -- What there is stands on its page.
-
-
 ROWS_OF_STATUSES = re.findall(r"^\| (\d+) \| (.*?) \|", (CHECKOUT / "docs/json.md").read_text(), re.MULTILINE)
 _REPORTED = re.compile(r"exit status(?: is|:) (.*)", re.IGNORECASE | re.DOTALL)
 

@@ -61,8 +61,6 @@ def damaged(data: bytes, tokens: Sequence[bytes], chance: random.Random, most: i
 
 
 # -- The reader of XML-RPC calls: each input gives a call or a fault.
-
-
 _MOST_ELEMENTS = 5000
 
 _METHODS = ("runFilters", "runCostFunctions", "runLoadBalancing", "discover", "noSuchMethod", "")
@@ -120,8 +118,6 @@ def _value(chance: random.Random, depth: int) -> Any:
 
 
 # -- The reader of the engine's answers: each gives a snapshot that can be published, or what is wrong.
-
-
 _ANSWERS = {
     "/clusters": (
         b'<clusters><cluster id="c"><name>c</name><data_center id="d"/><version><major>4</major>'
@@ -215,8 +211,6 @@ def read_an_engine(chance: random.Random) -> None:
 
 
 # -- What the inventory service reads of others: questions at its socket, and the state that it saved.
-
-
 _PACKED = (b"\xc0", b"\x90", b"\xdc\xff\xff", b"\xdd\xff\xff\xff\xff", b"\xa5value", b"\xcb\x7f\xf0", b"type")
 _QUESTIONS = tuple(
     encoded(one)
@@ -251,8 +245,6 @@ def restore_an_inventory(chance: random.Random) -> None:
 
 
 # -- The reader of state files: each input gives a state that is read again as it is, or what is wrong.
-
-
 _JSON = (
     *b'{ } [ ] , : " null true -1 1e999 0.5 NaN \\u0000 "v1" "h" "up" "id": \\ud800 \xff \x00'.split(b" "),
     *(b'"format": 2', b"9" * 30, b"[" * 2000, b'{"a":' * 2000),
@@ -275,8 +267,6 @@ def read_a_state(chance: random.Random) -> None:
 
 
 # -- The reader of key files: each input gives keys that are read again as they are, or what is wrong.
-
-
 _YAML = (
     *b"{ } [ ] , : \" ' | > &a *a !! null yes .inf .nan 0x1f 1:30 2026-01-01 !!python/object:a".split(b" "),
     *b"--- ... # \xff \x00 \xe2\x80\xa8".split(b" "),

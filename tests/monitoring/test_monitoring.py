@@ -96,8 +96,6 @@ def test_it_asks_for_metrics_that_are_kept_and_leads_to_what_to_do(alert: str) -
 
 
 # -- The dashboards: each metric on a panel, each expression valid for Prometheus, each graph with a unit.
-
-
 BOARDS: dict[str, dict[str, Any]] = {
     path.name: json.loads(path.read_text()) for path in sorted((FOLDER / "dashboards").glob("*.json"))
 }

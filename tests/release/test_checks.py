@@ -125,8 +125,6 @@ def test_a_release_needs_a_lock(repository: Repository) -> None:
 
 
 # -- What a machine lacks is known before a release is built for minutes.
-
-
 PROGRAMS = ("rpmbuild", "rpm", "cc", "curl-config", "pg_config", "python3.12")
 
 

@@ -36,8 +36,6 @@ CHANGES = """\
 
 
 # -- one changelog
-
-
 def test_the_changelog_by_version() -> None:
     newest, first = sections(CHANGES)
     assert newest == Section(
@@ -52,8 +50,6 @@ def test_the_collections_changelog_has_what_names_ansible() -> None:
 
 
 # -- archives
-
-
 def packed(folder: Path, names: tuple[str, ...], moment: int) -> Path:
     """An archive as any tool makes one: in some order, with times and an owner."""
     archive = folder / f"{moment}.tar.gz"
@@ -90,8 +86,6 @@ def test_checksums_are_those_of_sha256sum(tmp_path: Path) -> None:
 
 
 # -- all files
-
-
 @pytest.fixture(scope="module")
 def committed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A repository with the tree as it stands here."""

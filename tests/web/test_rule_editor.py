@@ -134,8 +134,6 @@ def test_what_names_nobody_is_said_and_cannot_be_saved(page: Page) -> None:
 
 
 # -- Affinity groups are changed on the page: foreseen first, then by the engine in the person's name.
-
-
 @pytest.fixture
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
     state = replace(STATE, affinity_groups=(*STATE.affinity_groups, PAIR))

@@ -102,8 +102,6 @@ def read_steadily(file: Path) -> None:
 
 
 # -- the page
-
-
 SMALL = Sizes(hosts=3, vms=30, groups=3)
 VIEWERS = 50
 VIEWING_SECONDS = 20.0

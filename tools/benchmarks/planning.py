@@ -141,8 +141,6 @@ def _hardly_unsafe(snapshot: Snapshot) -> Snapshot:
 
 
 # -- plans of large clusters
-
-
 #: The last one is the size that counts; the others show how the time grows.
 HOSTS = (125, 250, 500)
 CEILINGS = (50, 100)

@@ -131,8 +131,6 @@ def _echoing() -> Iterator[int]:
 
 
 # -- decisions on a large cluster that never rests
-
-
 FILTERS = ("AffinityFilter", "HostAffinityFilter")
 WEIGHTS = ("SoftAffinityWeight", "HostAffinityWeight", "HaReservationWeight")
 

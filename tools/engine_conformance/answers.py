@@ -30,9 +30,8 @@ from ovirt_simulator.scheduler.weights import Weight as EngineWeight
 from tests.simulator.scheduler.proxy import Proxy, reply, running_proxy
 from tools.engine_conformance.questions import Question
 
+
 # -- The product's.
-
-
 def request_of(question: Question) -> Request:
     return Request(vms=question.vms, candidate_hosts=question.hosts, parameters=question.parameters)
 
@@ -131,8 +130,6 @@ def _plain(value: Any) -> Any:
 
 
 # -- The simulator's.
-
-
 _START = datetime(2030, 1, 1, tzinfo=UTC)
 #: For how long hosts are busy where a question does not say it, as to the engine's side.
 _LONG_MINUTES = 100

@@ -202,8 +202,6 @@ def upgrade_text(cluster: Cluster) -> str:
 
 
 # -- Finds what a word means: a VM, host, cluster or group by its id or name.
-
-
 def find(word: str, wanted: str, items: Iterable[Thing], snapshot: Snapshot | None = None) -> Thing:
     """The VM, host, cluster or group that a word means: its id, or its name if no other has it too.
 

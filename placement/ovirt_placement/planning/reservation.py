@@ -80,7 +80,6 @@ def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Fail
 
 
 # -- The fewest migrations that restore a reservation, after those that repair rules.
-
 #: A cluster with no more of these is searched as a whole.
 _FEW_VMS = 12
 _FEW_HOSTS = 6

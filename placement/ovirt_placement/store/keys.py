@@ -278,8 +278,6 @@ def _same(one: PlacementKey, other: PlacementKey) -> bool:
 
 # -- The special keys that setup gave clusters, so that it takes back these and nothing else. The keys
 # themselves stand with all others: one that a user has changed or removed is theirs from then on.
-
-
 class DefaultKey(msgspec.Struct, frozen=True):
     """A special key as setup gave it to a cluster."""
 

@@ -82,8 +82,6 @@ PROMPT = Settings(
 
 
 # -- What goes wrong on demand: migrations that fail, hang, crawl or are refused, and upgrades of hosts.
-
-
 class MigrationFault(msgspec.Struct, frozen=True, kw_only=True):
     """What happens to a migration that starts now."""
 
@@ -135,8 +133,6 @@ class Faults:
 
 
 # -- What the engine keeps of the past: jobs, and events, of which some show late.
-
-
 Action = Callable[[], object]
 
 

@@ -139,8 +139,6 @@ class Engine:
 
 # -- What one can ask, besides the records: what is computed from them, and what is measured. Source: the
 # engine's HostStatisticalQuery and VmStatisticalQuery.
-
-
 _MIB = 1024 * 1024
 
 
@@ -249,8 +247,6 @@ class Queries(Commands):
 
 # -- Events that clients add to the log. Source: the engine's AddExternalEventCommand and
 # ExternalEventCommandBase.
-
-
 #: The engine's MaxAuditLogMessageLength.
 LONGEST_DESCRIPTION = 10000
 

@@ -235,8 +235,6 @@ def template_of(vm: Vm) -> Reference:
 # -- Roles and permissions, and the engine's predefined roles that matter to placement. Source: the engine's
 # packaging/dbscripts/data/00500_insert_roles.sql and 00700_insert_roles_groups.sql; of the permits those that
 # anything here asks for.
-
-
 class Role(Record, frozen=True):
     id: str
     name: str

@@ -203,8 +203,6 @@ def _narrowed(kind: type[Narrow], record: msgspec.Struct) -> Narrow:
 
 # -- The scheduling policies and policy units that every engine ships, with their documented ids. Source: the
 # engine's InternalPolicyUnits and InternalClusterPolicies.
-
-
 _FILTERS = {
     "CPU": "6d636bf6-a35c-4f9d-b68d-0731f720cddc",
     "CPUOverloaded": "98842bc5-4094-4b83-8224-7b50f86a94c9",

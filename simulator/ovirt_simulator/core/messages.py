@@ -161,8 +161,6 @@ class EventCode:
 
 
 # -- A command that is refused: the messages, and the HTTP status that the REST face answers with.
-
-
 Value = TypeVar("Value")
 
 

@@ -203,8 +203,6 @@ class State:
 
 # -- What a VM takes of a host's memory: its own, and what the engine reckons with besides. Source: the
 # engine's VmOverheadCalculatorImpl and HugePageUtils.
-
-
 _KIB_IN_MIB = 1024
 
 

@@ -182,8 +182,6 @@ def parse_follow(text: str) -> Follow:
 # -- Request bodies: what commands take from them. What the engine cannot read, or its API has and no command
 # here takes, is refused as it refuses it, and never quietly left out. What a client sends for `false`, or
 # empty, asks for nothing and passes.
-
-
 Value = TypeVar("Value")
 
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)

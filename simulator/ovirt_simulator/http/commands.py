@@ -189,8 +189,6 @@ def permits(call: Call, of: Ids) -> dict[str, str]:
 
 
 # -- What commands take from a body, and how they are carried out.
-
-
 #: A command of the engine.
 Command: TypeAlias = "Callable[[Engine], Callable[..., Any]]"
 

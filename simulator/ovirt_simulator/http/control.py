@@ -170,8 +170,6 @@ SERVLETS = {
 
 
 # -- The simulator's own addresses.
-
-
 Content = TypeVar("Content")
 
 
@@ -263,8 +261,6 @@ def _read(request: Request, content: type[Content]) -> Content:
 
 
 # -- What goes wrong between client and engine on demand: errors, slow and lost answers.
-
-
 #: Where an answer gets lost: with the request, which is then never carried out, or on its way back.
 Drop = Literal["request", "answer"]
 

@@ -29,7 +29,6 @@ from ovirt_simulator.http.resource import (
 _MIB = 1 << 20
 
 # -- data centers, networks, clusters
-
 DATA_CENTER = Shape(
     "data_center",
     NAME,
@@ -72,7 +71,6 @@ CLUSTER = Shape(
 )
 
 # -- hosts
-
 _HOST_LINKS = linked("nics numa_nodes affinity_labels permissions tags statistics", storage=None)
 
 
@@ -111,7 +109,6 @@ HOST_ACTED = Shape("host", _HOST_LINKS)
 HOST_MENTION, VM_MENTION = Shape("host"), Shape("vm")
 
 # -- VMs
-
 #: Statuses without a host, and without all that only a running VM has.
 _OFF = frozenset({"down", "suspended", "image_locked", "image_illegal"})
 _VM_LINKS = linked(
@@ -176,9 +173,8 @@ DISK_ATTACHMENT = Shape(
 DISK = Shape("disk", value("name", "id"), reference("disk_profile", "diskprofiles", "profile"))
 NIC = Shape("nic", NAME, parent("vm", "vms", "vm_id"), reference("vnic_profile", "vnicprofiles"))
 
+
 # -- affinity
-
-
 def _rule(tag: str) -> Field:
     def made(_: Links, group: Any) -> str:
         rule = getattr(group, tag)
@@ -221,7 +217,6 @@ AFFINITY_LABEL = Shape(
 TAG = Shape("tag", NAME, DESCRIPTION)
 
 # -- scheduling policies
-
 _UNIT = reference("scheduling_policy_unit", "schedulingpolicyunits", "unit")
 SCHEDULING_POLICY = Shape(
     "scheduling_policy",
@@ -246,9 +241,8 @@ SCHEDULING_POLICY_UNIT = Shape(
     value("type"),
 )
 
+
 # -- events, jobs, statistics
-
-
 def _subject(tag: str, collection: str) -> Field:
     """What an event speaks of stands there with its name."""
 
@@ -316,7 +310,6 @@ def statistics_of(owner: Field) -> Shape:
 
 
 # -- users
-
 USER = Shape(
     "user",
     NAME,
@@ -342,7 +335,6 @@ PERMISSION = Shape(
 )
 
 # -- the root
-
 #: The engine that the simulator speaks as.
 VERSION = ("4", "5", "6", "ovirt-engine-4.5.6-1.el9")
 

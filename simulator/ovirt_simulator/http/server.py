@@ -239,8 +239,6 @@ def _address(listen: str) -> tuple[str, int]:
 
 
 # -- The WSGI application: disturbances, single sign-on, the API of an engine behind it, and controls.
-
-
 _LOG = logging.getLogger(__name__)
 
 CONTROL = "/simulator"

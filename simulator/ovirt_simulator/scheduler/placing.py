@@ -178,8 +178,6 @@ class Scheduler:
 # -- The engine's own affinity enforcement: once a minute, one VM a cluster moves towards its hard rules.
 # Source: its AffinityRulesEnforcementManager and AffinityRulesEnforcer. Soft groups are left out: they need a
 # second scheduling.
-
-
 _REASON = "Affinity rules enforcement"
 #: Puts VMs into any order, in place.
 Shuffle = Callable[[list[Vm]], None]

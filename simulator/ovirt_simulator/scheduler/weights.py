@@ -236,8 +236,6 @@ def _weights_of(hosts: Sequence[str], records: Iterable[Record]) -> HashMap[int]
 
 # -- What of the answers follows from Java: how ids compare, tables, and numbers. Source: java.util.UUID
 # (compareTo, hashCode), which the engine's Guid hands both to, and java.util.HashMap of OpenJDK.
-
-
 _LONG = 1 << 64
 
 

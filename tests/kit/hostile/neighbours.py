@@ -47,8 +47,6 @@ class Client(NamedTuple):
 
 
 # -- clients
-
-
 async def hold(address: Address, first: bytes, drip: bytes) -> None:
     """Connect, send this, and from then on a piece now and then, until the other side closes."""
     reader, writer = await asyncio.open_connection(*address)
@@ -175,8 +173,6 @@ def _malformed_xml(site: Site) -> list[Client]:
 
 
 # -- others
-
-
 def _be_local_user(folder: Path, outside: Path, groups: Path | None) -> None:
     """Link whatever is there, and the names of what may come, again and again, as a member of the group."""
     processors.join(groups, _GROUP)

@@ -120,8 +120,6 @@ def _unpack(package: Path, place: Path) -> None:
 
 
 # -- Small packages for what is not to be had here: EL's own ones, and the former ovirt-scheduler-proxy.
-
-
 #: What EL has: libraries, systemd, an interpreter; and that nothing is enabled by itself.
 _DISTRIBUTION = """
 Name: distribution

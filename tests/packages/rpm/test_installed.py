@@ -120,8 +120,6 @@ def test_the_proxy_offers_our_units(served: Machine) -> None:
 
 
 # -- What engine-backup and sos do with the files that packages add to them.
-
-
 #: Where a backup lies, as engine-backup unpacks it.
 BACKUP = "/root/backup"
 

@@ -178,8 +178,6 @@ def test_what_only_an_external_filter_refuses_stays_without_a_word(proxy: Proxy)
 
 
 # -- Hosts crash, and come back in time or not.
-
-
 def crashed(*parts: Part, connecting_seconds: float = PROMPT.host_connecting_seconds) -> Engine:
     """An engine whose host h1 has just crashed."""
     made = engine(host("h1"), *parts, settings=replace(PROMPT, host_connecting_seconds=connecting_seconds))
@@ -279,8 +277,6 @@ def test_only_known_hosts_crash() -> None:
 
 
 # -- Upgrades that fail. Those that succeed: `tests/simulator/http/test_migration.py`.
-
-
 def upgraded(*parts: Part, fault: UpgradeFault | None = None) -> Engine:
     """An engine that has begun to upgrade h1."""
     made = engine(*parts)

@@ -124,8 +124,6 @@ def test_a_crashed_vm_restarts_if_it_is_highly_available() -> None:
 
 
 # -- What ends a VM: what the engine lets through, what it skips, and what it refuses.
-
-
 @pytest.mark.parametrize("command", ["stop", "shutdown"])
 def test_ending_what_is_down_succeeds_and_does_nothing(command: str) -> None:
     engine = engines.engine(host("h"), vm("v"))
@@ -173,8 +171,6 @@ def test_only_what_is_up_is_suspended(status: str, words: str) -> None:
 
 
 # -- Highly available VMs of a crashed host restart by their priorities (the engine's HaAutoStartVmsRunner).
-
-
 #: Until the crash is seen and fenced.
 FENCED = 35
 
@@ -250,8 +246,6 @@ def test_priorities_are_between_0_and_100() -> None:
 
 
 # -- Migrations: what one sees of them, what refuses them, and what can go wrong.
-
-
 FAIL = MigrationFault(fail=True)
 
 

@@ -89,8 +89,6 @@ def test_an_added_event_has_what_it_names(events: EventsService) -> None:
 
 
 # -- Events that come before their state, late ids, and what users add.
-
-
 def log(engine: Engine, **fields: Any) -> Event:
     given = {"origin": "tests", "severity": "warning", "custom_id": 1, "description": "d", **fields}
     return engine.events.add(**given)

@@ -105,8 +105,6 @@ def test_an_id_cannot_be_changed(api: Api) -> None:
 
 
 # -- Whatever text the state holds, what is rendered is XML and says the same.
-
-
 #: Text that XML can hold.
 LEGAL = st.text(
     st.characters(

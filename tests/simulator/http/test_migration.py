@@ -83,8 +83,6 @@ def test_start_and_stop(engine: Engine, system: SystemService) -> None:
 
 
 # -- Hosts are upgraded: drained, installed, and as they were before.
-
-
 @pytest.fixture
 def hosts(system: SystemService) -> services.HostsService:
     return system.hosts_service()
@@ -144,8 +142,6 @@ def test_what_cannot_move_holds_an_upgrade_back(hosts: services.HostsService, en
 
 
 # -- Each refusal of a migration reaches the SDK as the real engine's does: those that were not recorded.
-
-
 NOT_RUNNING = "[Cannot migrate VM. VM is not running.]"
 NO_HOSTS = "[There are no hosts to use. Check that the cluster contains at least one host in Up state.]"
 

@@ -151,8 +151,6 @@ def test_cluster_properties_are_merged_dropped_and_checked() -> None:
 
 
 # -- By the API.
-
-
 EVEN_MEMORY = "4134247a-9c58-4b9a-8593-530bb9e37c59"
 
 

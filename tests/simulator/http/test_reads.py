@@ -81,8 +81,6 @@ def test_any_cluster_gives_a_group_but_lists_only_its_own(system: SystemService)
 
 
 # -- What is rendered has the names, order and nesting of a real engine's XML, and nothing invented.
-
-
 #: What a 4.5 engine's mappers (ClusterMapper, ...) show and the recorded 4.2 does not, or another state.
 NEWER: dict[str, set[str]] = {
     "vms": {
@@ -149,8 +147,6 @@ def test_attributes_are_ids_and_addresses(api: Api) -> None:
 
 
 # -- `follow` expands links in place, as deep as asked, and fails where the engine's fails.
-
-
 def test_several_levels(system: SystemService) -> None:
     follow = "affinity_groups.vms,affinity_groups.host_labels,scheduling_policy"
     (cluster,) = system.clusters_service().list(search="name=Default", follow=follow)

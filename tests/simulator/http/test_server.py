@@ -134,8 +134,6 @@ def test_what_a_closed_server_served_is_forgotten() -> None:
 
 # -- What waits while all threads of the engine are taken: as behind Undertow, nothing is refused or dropped.
 # Source: XNIO's worker, which queues tasks without a limit, and Undertow's listeners, which accept at once.
-
-
 LOG_IN = f"Authorization: Basic {b64encode(b'admin@internal:password').decode()}\r\n"
 #: So long it is seen that no answer comes, and so long one that is due is waited for.
 SHORT_SECONDS, LONG_SECONDS = 0.2, 30.0

@@ -100,8 +100,6 @@ def test_each_sees_its_own_role_and_permits(connect: Connect) -> None:
 
 
 # -- Logging in, staying logged in, and what happens when one is not.
-
-
 def post(server: Server, path: str, **form: str) -> Reply:
     headers = {"Accept": "application/json", "Content-Type": "application/x-www-form-urlencoded"}
     return request(f"{server.url}/ovirt-engine/{path}", "POST", urlencode(form), user=None, headers=headers)

@@ -261,8 +261,6 @@ def test_a_host_with_fewer_cores_than_a_vm_has_cpus_is_refused_by_name() -> None
 
 
 # -- The client on the wire: what a Java client takes, and what it chokes on.
-
-
 REPLY = (
     "<?xml version='1.0'?><methodResponse><params><param><value><struct>"
     "<member><name>result_code</name><value><int>0</int></value></member>"

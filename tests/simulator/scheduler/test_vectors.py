@@ -100,8 +100,6 @@ def test_of_equals_the_first_is_chosen_that_a_jvm_found(asked: dict[str, Any]) -
 
 
 # -- What comparing hosts that filters leave does not show: their reasons, and CPUs that are VMs' own.
-
-
 @pytest.mark.parametrize(
     ("policy", "counted", "fits"),
     [("none", False, 4), ("dedicated", False, 1), ("dedicated", True, 2), ("isolate_threads", True, 0)],

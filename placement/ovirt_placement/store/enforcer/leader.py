@@ -151,8 +151,6 @@ class CycleStore(StoreAccess):
 
 
 # -- Records in how many cycles each rule was violated: what is repaired soon needs no migration.
-
-
 #: Two looks that are so much of a cycle apart are of two cycles: no look comes at the second.
 _NEARLY = 0.9
 
@@ -192,8 +190,6 @@ class ViolatedRuleStore(StoreAccess):
 
 
 # -- Remembers what was said of HA reservations, so that it is said once, by any process.
-
-
 #: What is settled is kept for so long: longer than the enforcer looks back.
 _KEPT_SECONDS: Final = 2 * 24 * 3600.0
 
@@ -245,8 +241,6 @@ class HaAnnouncementStore(StoreAccess):
 
 
 # -- Remembers the settings with which the enforcer leads; where they have changed, that is an action as well.
-
-
 #: Who edited the file is not known: it is the service's doing.
 _LOGIN: Final = "ovirt-enforcer"
 #: Of a list that takes more characters, only the entries are named that the other one lacks.

@@ -172,8 +172,6 @@ def _insert(connection: Connection, table: Table) -> ReturningInsert:
 
 
 # -- The store's clock, the database's own: where it was set back, what lies in the future counts as now.
-
-
 #: A clock that is only kept in step is never set back so far at once.
 _SECONDS: Final = 1.0
 #: The moment of writing that ages count from, with another one of the same row that keeps its distance.
@@ -228,8 +226,6 @@ def settle(rows: EngineRows) -> None:
 
 
 # -- Writes under an epoch of the lease, or not at all: what a process that lost the lease would still write.
-
-
 class LeaseLost(UserError):
     """The epoch that something was to be written under is over: another enforcer may have taken over."""
 
@@ -257,8 +253,6 @@ def lasts(epoch: int) -> tuple[ColumnElement[bool], ...]:
 
 
 # -- One process's access to the store: opened late, and again once it was closed.
-
-
 class StoreAccess:
     """What every part of the store is reached through.
 
@@ -327,8 +321,6 @@ class StoreAccess:
 
 
 # -- A part of the store of the engine that is configured, for as long as a person is served.
-
-
 #: A person waits longer for a store that others write to than a placement can.
 PERSON_SECONDS = 5.0
 

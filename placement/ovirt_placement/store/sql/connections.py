@@ -213,8 +213,6 @@ class SharedReads:
 
 
 # -- What is wrong with a store, and the command that helps: databases name the one at most.
-
-
 RESTORE = "ovirt-placement store restore BACKUP"
 INIT = "ovirt-placement store init"
 #: What follows a store that cannot be used as it is.

@@ -53,8 +53,6 @@ def kinds(found: Iterable[FoundProblem]) -> list[str]:
 
 
 # -- the socket
-
-
 def test_a_proxy_whose_socket_is_not_enabled(tmp_path: Path) -> None:
     units = tmp_path / "usr/lib/systemd/system"
     units.mkdir(parents=True)
@@ -72,8 +70,6 @@ def test_a_proxy_whose_socket_is_not_enabled(tmp_path: Path) -> None:
 
 
 # -- FIPS mode
-
-
 @pytest.mark.parametrize(
     ("mode", "url", "wheels", "names"),
     [
@@ -98,8 +94,6 @@ def test_wheels_that_do_not_know_of_fips_mode(
 
 
 # -- fapolicyd
-
-
 @pytest.fixture
 def hardened(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A system on which fapolicyd runs, with a plugin in a folder of the proxy's."""
@@ -144,8 +138,6 @@ def test_rules_that_cannot_be_read_are_reported(hardened: Path) -> None:
 
 
 # -- the command
-
-
 def test_doctor_reports_them(
     starting: Starting, hardened: Path, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:

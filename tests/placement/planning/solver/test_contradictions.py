@@ -57,8 +57,6 @@ def off_hosts(vms: Collection[str], hosts: Collection[str]) -> tuple[PlacementKe
 
 
 # -- brute force
-
-
 def pieces(state: Snapshot) -> list[Piece]:
     """All that may be named: hard groups, hard rules, and VMs with keys."""
     keyed = [one.resource for one in state.placement_keys if one.level == "server"]
