@@ -22,7 +22,7 @@ from ovirt_simulator.core.entities import Event
 from ovirt_simulator.http.server import Server
 from tests.builders import TOGETHER, cluster, host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.service.test_process import Enforcer, running
+from tests.enforcer.service.test_process import running
 from tests.kit.notices import KeepingChannel
 from tests.pages import page_named_in, samples
 from tests.proxy.running import eventually
@@ -249,53 +249,40 @@ def reported(engine: Engine) -> list[str]:
     return [event.severity for event in our_events(engine)]
 
 
-@pytest.fixture
-def enforcer(server: Server, tmp_path: Path) -> Iterator[Enforcer]:
-    with running(write_configuration(tmp_path, server.api_url, more=SETTINGS)) as process:
-        yield process
-
-
-def is_safe(enforcer: Enforcer, expected: bool) -> None:
-    page = page_named_in(enforcer.log)
-    eventually(lambda: samples(page).get(("ovirt_placement_enforcer_ha_safe", "blue")) == expected)
-
-
 @pytest.mark.system
 def test_hosts_that_fail_and_return_a_rule_and_a_full_host_are_reported_once_each(
-    engine: Engine, enforcer: Enforcer
+    engine: Engine, server: Server, tmp_path: Path
 ) -> None:
-    is_safe(enforcer, True)
-    found = samples(page_named_in(enforcer.log))
-    assert found["ovirt_placement_enforcer_ha_failures_survived", "blue"] == 1
-    assert found["ovirt_placement_enforcer_ha_vms_without_home", "blue"] == 0
-    assert reported(engine) == []
+    with running(write_configuration(tmp_path, server.api_url, more=SETTINGS)) as process:
+        page = page_named_in(process.log)
 
-    engine.hosts.deactivate("h3")
-    engine.advance(60)
-    eventually(lambda: reported(engine) == ["alert"])
-    (event,) = our_events(engine)
-    for name, left in (("h1", "a"), ("h2", "b")):
-        assert (
-            f"if host {name} failed, no home would be left for 1 VM (6144 MiB): {left}" in event.description
-        )
-    engine.hosts.activate("h3")
-    engine.advance(60)
-    eventually(lambda: reported(engine) == ["alert", "normal"])
+        def value(name: str) -> float | None:
+            return samples(page).get((f"ovirt_placement_enforcer_ha_{name}", "blue"))
 
-    group = engine.affinity_groups.add("c1", name="here", hosts_rule=TOGETHER, vms=["a"], hosts=["h1"])
-    eventually(lambda: reported(engine) == ["alert", "normal", "alert"])
-    last = our_events(engine)[-1].description or ""
-    assert "if host h1 failed" in last
-    assert "if host h2 failed" not in last
-    engine.affinity_groups.remove(group.id)
-    eventually(lambda: reported(engine) == ["alert", "normal"] * 2)
+        def last(*severities: str) -> str:
+            """What is said of the last event, once there are these."""
+            engine.advance(60)
+            eventually(lambda: reported(engine) == [*severities])
+            return our_events(engine)[-1].description or ""
 
-    engine.vms.start("big")
-    engine.advance(60)
-    eventually(lambda: reported(engine) == [*["alert", "normal"] * 2, "alert"])
-    engine.vms.stop("big")
-    engine.advance(60)
-    eventually(lambda: reported(engine) == ["alert", "normal"] * 3)
-    is_safe(enforcer, True)
-    assert reported(engine) == ["alert", "normal"] * 3
-    enforcer.end()
+        eventually(lambda: value("safe") == 1)
+        assert (value("failures_survived"), value("vms_without_home")) == (1, 0)
+        assert reported(engine) == []
+        engine.hosts.deactivate("h3")
+        said = last("alert")
+        for name, left in (("h1", "a"), ("h2", "b")):
+            assert f"if host {name} failed, no home would be left for 1 VM (6144 MiB): {left}" in said
+        engine.hosts.activate("h3")
+        last(*(good := ["alert", "normal"]))
+        group = engine.affinity_groups.add("c1", name="here", hosts_rule=TOGETHER, vms=["a"], hosts=["h1"])
+        said = last(*good, "alert")
+        assert ("if host h1 failed" in said, "if host h2 failed" in said) == (True, False)
+        engine.affinity_groups.remove(group.id)
+        last(*good * 2)
+        engine.vms.start("big")
+        last(*good * 2, "alert")
+        engine.vms.stop("big")
+        last(*good * 3)
+        eventually(lambda: value("safe") == 1)
+        assert reported(engine) == good * 3
+        process.end()
