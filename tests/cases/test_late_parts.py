@@ -19,6 +19,7 @@ from ovirt_placement.model import Host, SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.model.record import MemberSearch
 from ovirt_placement.model.snapshot import Part
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
+from ovirt_placement.planning.outages import survived
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.requests import make_room
 from ovirt_placement.rules.catalogue import find_violations
@@ -26,6 +27,7 @@ from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Request
 from ovirt_placement.rules.engine_filters import CPU_OVERLOADED_FILTER, MEMORY_FILTER
 from ovirt_placement.rules.failover.check import check
+from ovirt_placement.rules.failover.outcomes import ForeseenFailures
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER
 from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
@@ -193,6 +195,8 @@ def test_everything_says_that_it_is_not_known_yet() -> None:
     assert all(not _is_known(reasons) for _, reasons in room.refusals)
     emptied = plan_maintenance(LATE, ["h1"])
     assert (emptied.rounds, len(emptied.blocked)) == ((), 1)
+    assert survived(LATE, CLUSTER) == ForeseenFailures(0, exact=False)
+    assert cluster_status(LATE, CLUSTER).failures_survived == 0
     verdict = judge(LATE, CLUSTER, HaSettings(domain_tags=("rack-",)))
     assert (verdict.state, verdict.facts["reason"]) == (ReservationState.UNKNOWN, _WHY)
 

@@ -18,6 +18,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, asking
 from ovirt_placement.planning.steps import end_of
 from ovirt_placement.rules.catalogue import order
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.rule import Rule
@@ -158,11 +159,16 @@ _USUALLY: Final = 2
 
 
 def survived(snapshot: Snapshot, cluster: str) -> ForeseenFailures | None:
-    """How many hosts may fail: none while a VM is lost already; None if there is no highly available VM."""
+    """How many hosts may fail: none while a VM is lost already; None if there is no highly available VM.
+
+    Of what is not known yet nothing is proven.
+    """
     if find_lost(snapshot, cluster):
         return ForeseenFailures(0, exact=True)
     if not any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms):
         return None
+    if doubt(snapshot, cluster):
+        return ForeseenFailures(0, exact=False)
     measure = Starts(snapshot, cluster)
     most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
     return judge_failures(snapshot, measure, most, DEFAULT_BUDGET).survived_at_once(most)

@@ -256,8 +256,8 @@ class HaCheck(Proven, frozen=True, kw_only=True):
 
     @property
     def failures_survived(self) -> int:
-        """At least this many hosts may fail at once, up to `failures`: none while a VM is lost."""
-        return 0 if self.lost else self.survived_at_once(self.failures).count
+        """At least this many hosts may fail at once, up to `failures`; none in doubt or with a lost VM."""
+        return 0 if self.lost or self.doubt else self.survived_at_once(self.failures).count
 
 
 def check(
