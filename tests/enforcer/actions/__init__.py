@@ -1,1 +1,0 @@
-"""Tests of what the enforcer has the engine do."""

@@ -1,1 +1,0 @@
-"""Tests of plans of rolling maintenance."""

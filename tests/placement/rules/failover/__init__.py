@@ -1,1 +1,0 @@
-"""Tests of what a failure of hosts leaves."""
