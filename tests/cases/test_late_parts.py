@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_enforcer.watchers.ha_watch import ReservationState, judge
+from ovirt_enforcer.watchers.verdict import ReservationState, judge
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import text
 from ovirt_placement.answers.rules import check_lines, rules_check

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.watchers.ha_watch import ReservationState, judge
+from ovirt_enforcer.watchers.verdict import ReservationState, judge
 from ovirt_placement.answers.document import safe_word
 from ovirt_placement.answers.status.clusters import Health, cluster_status
 from ovirt_placement.answers.status.clusters import judge as judge_health

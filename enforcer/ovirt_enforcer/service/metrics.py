@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.log import RetryState
 from ovirt_enforcer.service.leader import Leader
-from ovirt_enforcer.watchers.ha_watch import ReservationState, ReservationVerdict
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.rules.catalogue import Violation

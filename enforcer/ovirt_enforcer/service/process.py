@@ -199,7 +199,7 @@ class Service:
         self._progress = progress
         self._stopping = stopping
         self._reading = StateReading(config)
-        preload("ovirt_enforcer.planners", "ovirt_enforcer.watchers.ha_watch")
+        preload("ovirt_enforcer.planners", "ovirt_enforcer.watchers.verdict")
         self._planners = PlannerProcesses()
         self._parts = parts = Parts(config, connection, self._planners, progress, stopping, own_name())
         self.settings = settings = parts.settings

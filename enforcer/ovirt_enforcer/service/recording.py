@@ -12,7 +12,7 @@ from ovirt_enforcer.log import audit
 from ovirt_enforcer.notices import Notice, NoticeKind
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
-from ovirt_enforcer.watchers.ha_watch import ReservationVerdict
+from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import counted, group_names, host_name, vm_name
 from ovirt_placement.rules.catalogue import find_violations

@@ -12,7 +12,7 @@ import pytest
 
 from ovirt_enforcer.service.leader import Leader
 from ovirt_enforcer.service.metrics import Cycles, EnforcerMetrics, Sampler
-from ovirt_enforcer.watchers.ha_watch import ReservationState, ReservationVerdict
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.store.enforcer.leader import CycleStore, LeaseStore

@@ -14,7 +14,7 @@ from ovirt_enforcer.log import AUDIT_LOG, audit
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.recording import Recorder
-from ovirt_enforcer.watchers.ha_watch import ReservationState, ReservationVerdict
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Delivery, Notifications
 from ovirt_enforcer.watchers.engine_watch import UnitWatch
-from ovirt_enforcer.watchers.ha_watch import Announcements, ReservationState, ReservationVerdict, due
+from ovirt_enforcer.watchers.ha_watch import Announcements, due
+from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_placement.store.enforcer.leader import Announcement, HaAnnouncementStore, LeaseStore
 from ovirt_placement.store.sql.access import LeaseLost

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Delivery, Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics
-from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor, ReservationState, judge, verdict_of
+from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
+from ovirt_enforcer.watchers.verdict import ReservationState, judge, verdict_of
 from ovirt_placement.config import DomainSettings, HaSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.failover.check import check
