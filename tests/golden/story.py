@@ -111,10 +111,16 @@ ovirt-enforcer maintenance run node1 --work nothing --dry-run
 ovirt-enforcer maintenance pause
 +ovirt-enforcer simulate-policy
 +ovirt-enforcer pause --cluster blue --reason tests
+ovirt-enforcer pause --cluster red --hours 1.5
+ovirt-enforcer pause --reason storage
+ovirt-enforcer pause --cluster rde
 +ovirt-enforcer pause --list
 ovirt-enforcer status --cluster blue
 ovirt-enforcer resume --cluster blue --dry-run
 ovirt-enforcer resume --cluster blue
++ovirt-enforcer resume
+ovirt-enforcer resume --cluster c2
+ovirt-enforcer resume --cluster red --dry-run
 +ovirt-enforcer approve --list
 ovirt-enforcer approve 3f2a
 ovirt-enforcer refuse 3f2a

@@ -1,13 +1,16 @@
 """Commands and page answer as they are recorded."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from jsonschema_rs import ValidationError
 
 from tests.configuration import PASSWORD
 from tests.golden import pages, questions, recorded, story
 from tests.golden.recorded import RECORD_AGAIN, Answer
+from tests.placement.cli.documents import defined
 from tests.web.conftest import STATE
 
 
@@ -17,6 +20,15 @@ def check(answers: Iterable[tuple[str, Answer]]) -> None:
     for file, answer in answers:
         known = records.setdefault(file, recorded.read(file))
         assert answer.written() == known.get(answer.question, ""), f"if that is meant: {RECORD_AGAIN}"
+
+
+def meets_schema(text: str) -> bool:
+    """Whether it is an answer of some kind, or of one of the definitions that bear none."""
+    for definition in (None, "History", "Pauses", "Plans", "Simulations", "WaitingPlans", "WhyNot"):
+        with suppress(ValidationError):
+            defined(text, definition)
+            return True
+    return False
 
 
 def marked(name: str) -> object:
@@ -32,7 +44,10 @@ def test_commands_answer_about_a_state_as_recorded(name: str) -> None:
 @pytest.mark.system
 def test_commands_answer_on_an_engine_as_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVIRT_PASSWORD", PASSWORD)
-    check(story.answers(tmp_path))
+    answers = [*story.answers(tmp_path)]
+    check(answers)
+    documents = [answer for _, answer in answers if answer.question.endswith("--json") and answer.status != 2]
+    assert [answer.question for answer in documents if not meets_schema(answer.text)] == []
 
 
 @pytest.mark.system

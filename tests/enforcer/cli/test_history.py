@@ -266,14 +266,6 @@ def test_why_a_vm_is_not_moved_that_the_engine_refused_to_move_or_moves_now(benc
     assert "its migration to beta is under way (accepted)" in bench.ask("why-not web1")
 
 
-def test_why_a_vm_is_not_moved_before_anything_was_planned(bench: Bench) -> None:
-    bench.leases.take_lease("me", 600.0)
-    bench.leases.release(1)
-    text = bench.ask("why-not web1")
-    assert "no plan has been made in its cluster lately" in text
-    assert "no enforcer runs" in text
-
-
 def test_totals_and_a_line_a_day(bench: Bench) -> None:
     bench.planned()
     bench.done()
@@ -299,12 +291,7 @@ def test_totals_and_a_line_a_day(bench: Bench) -> None:
     assert one["cluster"]["name"] == "name of other"
 
 
-def test_before_any_enforcer_led_nothing_is_claimed(bench: Bench) -> None:
-    bench.leases.take_lease("me", 600.0)  # makes the store
-    text = bench.ask(f"history --cluster {CLUSTER}")
-    assert text.startswith(f"cluster {CLUSTER}, ")
-    assert "violations: not known" in text
-    assert "Nothing is known" in bench.ask(f"history --trend --cluster {CLUSTER}")
+def test_of_a_cluster_in_which_no_enforcer_led_a_trend_claims_nothing(bench: Bench) -> None:
     bench.planned()
     drawn = bench.ask("history --trend --since 30s").splitlines()
     assert drawn[1:3] == [f"cluster {CLUSTER}:", "  hard violations    not known"]
