@@ -24,8 +24,7 @@ from ovirt_service.arguments import Parser, add_version
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 from ovirt_service.http.addresses import redacted, shown, split_address
-from ovirt_service.screen import answering
-from ovirt_service.text import table
+from ovirt_service.text import answering, table
 
 if TYPE_CHECKING:
     from ovirt_scheduler_proxy.plugins import Plugins, ProxyCheck

@@ -16,9 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_service import screen
-from ovirt_service.screen import answering
-from ovirt_service.text import escaped, legible, show_lines, table, unbroken
+from ovirt_service.text import answering, escaped, legible, show_lines, table, unbroken
 
 
 def test_wide_characters_are_aligned_and_controls_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
@@ -99,14 +97,13 @@ def test_lines_are_folded_at_words_on_a_terminal_alone(
 
 
 SHOWING = """
-from ovirt_service.screen import answering
-from ovirt_service.text import table
+from ovirt_service.text import answering, table
 with answering("asking"):
     print(table([("h%d" % number, "refused") for number in range({rows})], ("host", "verdict")))
 """
 WAITING = """
 import time
-from ovirt_service.screen import answering
+from ovirt_service.text import answering
 with answering("reading the engine"):
     time.sleep(1.5)
 """
@@ -171,7 +168,7 @@ def test_a_bar_shows_what_takes_over_a_second() -> None:
 def test_where_there_is_no_terminal_nothing_is_said(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(screen, "_PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("ovirt_service.text._PATIENCE_SECONDS", 0.0)
     with answering("reading the engine"):
         print("answer")
     assert capfd.readouterr() == ("answer\n", "")

@@ -34,8 +34,7 @@ from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
 from ovirt_placement.store.orders import ALL_CLUSTERS, Approval, ApprovalStore, Pause, PauseStore, WaitingPlan
 from ovirt_service import files
 from ovirt_service.errors import UserError
-from ovirt_service.screen import say
-from ovirt_service.text import unbroken
+from ovirt_service.text import say, unbroken
 
 _Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 

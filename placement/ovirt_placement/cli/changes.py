@@ -20,8 +20,7 @@ from ovirt_placement.store.sql.access import StoreAccess
 from ovirt_placement.store.user_actions import Act, UserActionKind, UserActionStore
 from ovirt_service import identity
 from ovirt_service.errors import UserError
-from ovirt_service.screen import say
-from ovirt_service.text import unbroken
+from ovirt_service.text import say, unbroken
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.connection.client import EngineConnection

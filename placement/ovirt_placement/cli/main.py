@@ -16,7 +16,7 @@ from ovirt_service import identity, process
 from ovirt_service.arguments import Parser, Subcommand, add_subcommands, add_version
 from ovirt_service.errors import UserError
 from ovirt_service.log import log_to_stderr
-from ovirt_service.screen import answering
+from ovirt_service.text import answering
 
 #: The subcommands that are no questions, with what the help says of each.
 _COMMANDS = {

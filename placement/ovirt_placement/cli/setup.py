@@ -23,7 +23,7 @@ from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
-from ovirt_service.screen import say
+from ovirt_service.text import say
 
 if TYPE_CHECKING:
     from ovirt_placement.forecast import Change
