@@ -1,7 +1,6 @@
 """Who migrates VMs of a cluster on their own, and what each does in its turn."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from enum import StrEnum
 from typing import NamedTuple
 
 import msgspec
@@ -9,7 +8,7 @@ import msgspec
 from ovirt_placement.answers.plans import reason
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_names, host_name, named_groups, named_host, named_vm
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Record, Worded
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
@@ -31,12 +30,12 @@ _EVEN = "OptimalForEvenDistribution"
 _HIGH, _LOW = "HighUtilization", "LowUtilization"
 
 
-class Actor(StrEnum):
+class Actor(Worded):
     """Who migrates VMs on their own."""
 
-    ENFORCER = "enforcer"  # this one, by its plans
-    ENGINE = "engine"  # the engine's own affinity rules enforcement
-    BALANCE = "balance"  # the balance of the cluster's scheduling policy
+    ENFORCER = "enforcer", "the enforcer"  # this one, by its plans
+    ENGINE = "engine", "the engine's affinity enforcement"
+    BALANCE = "balance", "the balance"  # of the cluster's scheduling policy
 
 
 class SimulatedMigration(Record, frozen=True, omit_defaults=False):

@@ -29,11 +29,6 @@ from ovirt_placement.rules.elements.placement import World
 MOST_MIGRATIONS: Final = 1000
 #: A loop without some of the groups is searched for in this many rounds of it, and this many migrations more.
 _ROUNDS, _MORE = 3, 20
-_NAMES: Final = {
-    Actor.ENFORCER: "the enforcer",
-    Actor.ENGINE: "the engine's affinity enforcement",
-    Actor.BALANCE: "the balance",
-}
 
 
 class SimulationOutcome(StrEnum):
@@ -214,7 +209,7 @@ def _with_only(snapshot: Snapshot, cluster: str, groups: Collection[str]) -> Sna
 
 def simulation_text(simulation: ClusterSimulation) -> str:
     """A simulation in lines: how it ended, and of a loop who moves which VM for what, and what makes it."""
-    actors = [_NAMES[actor] for actor in simulation.actors if actor is not Actor.BALANCE]
+    actors = [actor.text for actor in simulation.actors if actor is not Actor.BALANCE]
     taking_part = " and ".join([*actors, simulation.balance or "no balance that is known"])
     after, loop = f"after {counted(simulation.migrations, 'migration')}", simulation.loop
     if loop is not None:
@@ -233,7 +228,7 @@ def _loop_text(loop: SimulatedLoop) -> Iterator[str]:
     for number, one in enumerate(loop.migrations, 1):
         units = f" ({', '.join(one.units)})" if one.units else ""
         migration = f"{one.vm.name} from {one.from_.name} to {one.to.name}"
-        yield f"  {number}. {migration} by {_NAMES[one.by]}{units}: {one.because}"
+        yield f"  {number}. {migration} by {one.by.text}{units}: {one.because}"
     yield f"  Made by: {', '.join([*(group.title for group in loop.groups), *loop.units])}"
     if not loop.groups_needed:
         yield "  There was no time to see which of these groups it needs."

@@ -21,7 +21,6 @@ from ovirt_placement.answers.decisions.at_time import distance, earlier_text, no
 from ovirt_placement.answers.document import duration_text, fewest_text, listed, none_text, safe_word
 from ovirt_placement.answers.keys import compiled
 from ovirt_placement.answers.keys.change import keys_table
-from ovirt_placement.answers.orders import PHASES
 from ovirt_placement.answers.plans.maintenance import move_text, rest_text, summary_text
 from ovirt_placement.answers.rules import asked, count_text, state_text, strength
 from ovirt_placement.answers.status.clusters import FAMILIES, judge
@@ -219,7 +218,6 @@ def environment() -> jinja2.Environment:
     found.filters.update(
         family=lambda name: FAMILIES.get(name, name),
         health=lambda one: judge(None, (), (one,), None, None)[0],
-        phase=PHASES.__getitem__,
         rule_asks=asked,
         rule_vms=count_text,
         rule_strength=strength,

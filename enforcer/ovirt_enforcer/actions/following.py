@@ -8,7 +8,6 @@ from enum import StrEnum
 from functools import partial
 from typing import Final
 
-from ovirt_enforcer.gates.gate import title
 from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine import actions, events, requests
@@ -104,7 +103,7 @@ class Following:
 
     def _title(self, intent: Intent) -> str:
         vm, host = vm_name(intent.vm, self.latest), host_name(intent.target, self.latest)
-        return f"{title(intent.kind, vm, host)} ({intent.correlation_id})"
+        return f"{intent.kind.text.format(vm=vm, host=host)} ({intent.correlation_id})"
 
     def keep_only(self, open_intents: Collection[Intent]) -> None:
         for gone in self._noted.keys() - {intent.id for intent in open_intents}:

@@ -16,16 +16,6 @@ from ovirt_placement.store.orders import Approval, Pause
 
 HOUR_SECONDS: Final = 3600.0
 
-_TITLES: Final = {
-    IntentKind.DEACTIVATE_HOST: "deactivation of host {host}",
-    IntentKind.UPGRADE_HOST: "upgrade of host {host}",
-    IntentKind.ACTIVATE_HOST: "activation of host {host}",
-    IntentKind.STOP_VM: "shutdown of {vm} for the maintenance of host {host}",
-    IntentKind.START_VM: "start of {vm} after the maintenance of host {host}",
-    IntentKind.RUN_COMMAND: "command for host {host}",
-    IntentKind.MIGRATE_VM: "migration of {vm} to {host}",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class HostAction:
@@ -34,10 +24,6 @@ class HostAction:
     kind: IntentKind
     host: str
     vm: str = ""
-
-
-def title(kind: IntentKind, vm: str, host: str) -> str:
-    return _TITLES[kind].format(vm=vm, host=host)
 
 
 def asked(intents: Iterable[Intent]) -> tuple[Intent, ...]:

@@ -97,19 +97,6 @@ class StoreChangeDocument(ChangeDocument, frozen=True, kw_only=True, tag="store_
 
 
 # -- How far maintenance runs are: which hosts are done, and what the one that has its turn waits for.
-#: In words, of a host.
-PHASES = {
-    HostPhase.WAITING: "waits",
-    HostPhase.DRAINING: "is being emptied",
-    HostPhase.DEACTIVATING: "goes into maintenance",
-    HostPhase.WORKING: "is in maintenance",
-    HostPhase.ACTIVATING: "comes up",
-    HostPhase.CHECKING: "is up and looked at",
-    HostPhase.DONE: "is done",
-    HostPhase.SKIPPED: "is left out",
-    HostPhase.FAILED: "has failed",
-}
-
 #: Those in which it is reported for how long.
 _AT_WORK = set(HostPhase) - {HostPhase.WAITING, *ENDED}
 
@@ -181,7 +168,7 @@ def run_lines(run: MaintenanceRunRecord, *, timed: bool = True) -> Iterator[str]
         stopped = f"; {count} VM{'s were' if count > 1 else ' was'} stopped for it" if count else ""
         message = f": {host.message}" if host.message else ""
         since = f", for {duration_text(host.phase_seconds)}" if timed and host.phase in _AT_WORK else ""
-        yield f"  {host.host.name} {PHASES[host.phase]}{since}{message}{stopped}"
+        yield f"  {host.host.name} {host.phase.text}{since}{message}{stopped}"
         if host.draining:
             yield f"    {host.host.name} is marked as draining: no VM is placed there"
 

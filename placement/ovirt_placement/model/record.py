@@ -2,7 +2,8 @@
 
 import unicodedata
 from collections.abc import Iterable, Iterator
-from typing import Final, Literal, NamedTuple
+from enum import StrEnum
+from typing import Final, Literal, NamedTuple, Self
 
 import msgspec
 
@@ -20,6 +21,17 @@ class Struct(Record, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     Such records form no cycles; with tens of thousands of them, the garbage collector's looking for some
     would be what an answer to the engine takes longest for.
     """
+
+
+class Worded(StrEnum):
+    """A word of documents and of the store, each with the words in which people read it."""
+
+    text: str
+
+    def __new__(cls, value: str, text: str = "") -> Self:
+        one = str.__new__(cls, value)
+        one._value_, one.text = value, text
+        return one
 
 
 # -- Placement keys: those that people set, those that VMs are remembered by, their levels and their words.

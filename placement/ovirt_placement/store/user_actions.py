@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from ovirt_placement.model.record import Worded
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess, now
 from ovirt_placement.store.sql.schema import user_actions
 
@@ -21,29 +22,29 @@ _SHOWN: Final = 5
 _MOST_DETAILS: Final = 1000
 
 
-class UserActionKind(StrEnum):
+class UserActionKind(Worded):
     """What people do."""
 
-    APPROVE = "approve"
-    REFUSE = "refuse"
-    APPLY = "apply"
-    UNDO = "undo"  # a plan is applied that takes another one back
-    PAUSE = "pause"
-    RESUME = "resume"
-    KEYS = "keys"
-    RULES = "rules"
-    SETUP = "setup"
-    SETUP_UNDO = "setup_undo"
-    MAINTENANCE = "maintenance"
-    MAINTENANCE_PAUSE = "maintenance_pause"
-    MAINTENANCE_RESUME = "maintenance_resume"
-    MAINTENANCE_STOP = "maintenance_stop"
-    GROUP_ADD = "group_add"
-    GROUP_EDIT = "group_edit"
-    GROUP_REMOVE = "group_remove"
-    STORE_INIT = "store_init"
-    STORE_RESTORE = "store_restore"
-    SETTINGS = "settings"  # an enforcer leads with others than the one before it
+    APPROVE = "approve", "approved plan {plan}"
+    REFUSE = "refuse", "refused plan {plan}"
+    APPLY = "apply", "applied plan {plan}"
+    UNDO = "undo", "applied plan {plan}, which undoes plan {subject},"
+    PAUSE = "pause", "paused migrations"
+    RESUME = "resume", "resumed migrations"
+    KEYS = "keys", "changed placement keys"
+    RULES = "rules", "changed placement rules"
+    SETUP = "setup", "set up scheduling policy {subject}"
+    SETUP_UNDO = "setup_undo", "undid the setup of scheduling policy {subject}"
+    MAINTENANCE = "maintenance", "requested maintenance run {subject}"
+    MAINTENANCE_PAUSE = "maintenance_pause", "paused maintenance run {subject}"
+    MAINTENANCE_RESUME = "maintenance_resume", "resumed maintenance run {subject}"
+    MAINTENANCE_STOP = "maintenance_stop", "stopped maintenance run {subject}"
+    GROUP_ADD = "group_add", "added affinity group {subject}"
+    GROUP_EDIT = "group_edit", "changed affinity group {subject}"
+    GROUP_REMOVE = "group_remove", "removed affinity group {subject}"
+    STORE_INIT = "store_init", "made the lost store again, empty"
+    STORE_RESTORE = "store_restore", "restored the store from {subject}"
+    SETTINGS = "settings", "leads with changed settings"
 
 
 class UserActionState(StrEnum):
@@ -52,28 +53,6 @@ class UserActionState(StrEnum):
     FAILED = "failed"
 
 
-_WHAT: Final = {
-    UserActionKind.APPROVE: "approved plan {plan}",
-    UserActionKind.REFUSE: "refused plan {plan}",
-    UserActionKind.APPLY: "applied plan {plan}",
-    UserActionKind.UNDO: "applied plan {plan}, which undoes plan {subject},",
-    UserActionKind.PAUSE: "paused migrations",
-    UserActionKind.RESUME: "resumed migrations",
-    UserActionKind.KEYS: "changed placement keys",
-    UserActionKind.RULES: "changed placement rules",
-    UserActionKind.SETUP: "set up scheduling policy {subject}",
-    UserActionKind.SETUP_UNDO: "undid the setup of scheduling policy {subject}",
-    UserActionKind.MAINTENANCE: "requested maintenance run {subject}",
-    UserActionKind.MAINTENANCE_PAUSE: "paused maintenance run {subject}",
-    UserActionKind.MAINTENANCE_RESUME: "resumed maintenance run {subject}",
-    UserActionKind.MAINTENANCE_STOP: "stopped maintenance run {subject}",
-    UserActionKind.GROUP_ADD: "added affinity group {subject}",
-    UserActionKind.GROUP_EDIT: "changed affinity group {subject}",
-    UserActionKind.GROUP_REMOVE: "removed affinity group {subject}",
-    UserActionKind.STORE_INIT: "made the lost store again, empty",
-    UserActionKind.STORE_RESTORE: "restored the store from {subject}",
-    UserActionKind.SETTINGS: "leads with changed settings",
-}
 _OF_ALL_CLUSTERS: Final = (UserActionKind.PAUSE, UserActionKind.RESUME)
 
 
@@ -112,7 +91,7 @@ class UserAction(Act, frozen=True, kw_only=True):
     @property
     def sentence(self) -> str:
         """Who did what, where, and what came of it."""
-        what = _WHAT[self.kind].format(plan=self.plan, subject=self.subject)
+        what = self.kind.text.format(plan=self.plan, subject=self.subject)
         if self.cluster:
             what += f" in cluster {self.cluster_name}"
         elif self.kind in _OF_ALL_CLUSTERS:

@@ -10,42 +10,35 @@ from enum import StrEnum
 import msgspec
 from sqlalchemy import ColumnElement
 
+from ovirt_placement.model.record import Worded
 from ovirt_placement.store.enforcer.observations import keep_counts
 from ovirt_placement.store.orders import refuse_if_paused
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess, age, fence, is_set_back, now, settle
 from ovirt_placement.store.sql.schema import IS_MIGRATION, held_steps, intents, plans, user_actions
 
 
-class Cause(StrEnum):
+class Cause(Worded):
     """The causes that something depends on; all others have words alone."""
 
     #: The request surely never left this machine.
-    NEVER_ASKED = "never_asked"
+    NEVER_ASKED = "never_asked", "never reached the engine"
     #: The engine refused this target; another may do.
-    TARGET_REFUSED = "target_refused"
+    TARGET_REFUSED = "target_refused", "refused"
     #: The engine refused to migrate the VM, whatever the target.
-    VM_REFUSED = "vm_refused"
+    VM_REFUSED = "vm_refused", "refused: not now"
     #: There was no answer, and neither events nor the VM show anything of it.
-    NO_TRACE = "no_trace"
+    NO_TRACE = "no_trace", "no answer, and no trace of it in the engine"
     #: A command of the administrator was ended before its time.
-    INTERRUPTED = "interrupted"
+    INTERRUPTED = "interrupted", "interrupted"
 
 
 #: The engine refused: nothing moved.
 REFUSALS = (Cause.TARGET_REFUSED, Cause.VM_REFUSED)
 
-_SENTENCES = {
-    Cause.NEVER_ASKED: "never reached the engine",
-    Cause.TARGET_REFUSED: "refused",
-    Cause.VM_REFUSED: "refused: not now",
-    Cause.NO_TRACE: "no answer, and no trace of it in the engine",
-    Cause.INTERRUPTED: "interrupted",
-}
-
 
 def sentence(cause: Cause | None, error: str | None) -> str | None:
     """Return cause and words as one sentence; None if there is neither."""
-    parts = (None if cause is None else _SENTENCES[cause], error)
+    parts = (None if cause is None else cause.text, error)
     return ": ".join(part for part in parts if part) or None
 
 
@@ -53,19 +46,19 @@ def sentence(cause: Cause | None, error: str | None) -> str | None:
 BLOCKING_SECONDS = 30.0
 
 
-class IntentKind(StrEnum):
-    """What the engine is asked for."""
+class IntentKind(Worded):
+    """What the engine is asked for, with its title."""
 
-    MIGRATE_VM = "migrate_vm"
+    MIGRATE_VM = "migrate_vm", "migration of {vm} to {host}"
     #: Actions on a host, which is the target; there is no VM.
-    DEACTIVATE_HOST = "deactivate_host"
-    UPGRADE_HOST = "upgrade_host"
-    ACTIVATE_HOST = "activate_host"
+    DEACTIVATE_HOST = "deactivate_host", "deactivation of host {host}"
+    UPGRADE_HOST = "upgrade_host", "upgrade of host {host}"
+    ACTIVATE_HOST = "activate_host", "activation of host {host}"
     #: What is done with a VM that cannot migrate, for the maintenance of its host, which is the target.
-    STOP_VM = "stop_vm"
-    START_VM = "start_vm"
+    STOP_VM = "stop_vm", "shutdown of {vm} for the maintenance of host {host}"
+    START_VM = "start_vm", "start of {vm} after the maintenance of host {host}"
     #: A command of the administrator does the work on a host in maintenance; the engine is asked nothing.
-    RUN_COMMAND = "run_command"
+    RUN_COMMAND = "run_command", "command for host {host}"
 
 
 class IntentState(StrEnum):

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from sqlalchemy import ColumnElement
 
 from ovirt_placement.model.infrastructure import Return
+from ovirt_placement.model.record import Worded
 from ovirt_placement.store.placement_rules import revise
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess, age, hold_back_writers, now
 from ovirt_placement.store.sql.schema import maintenance_hosts, maintenance_runs
@@ -46,23 +47,23 @@ class RunState(StrEnum):
 ACTIVE: Final = (RunState.RUNNING, RunState.PAUSED, RunState.STOPPING)
 
 
-class HostPhase(StrEnum):
+class HostPhase(Worded):
     """How far a host is."""
 
-    WAITING = "waiting"
+    WAITING = "waiting", "waits"
     #: Its VMs are migrated away, and no others are placed there.
-    DRAINING = "draining"
+    DRAINING = "draining", "is being emptied"
     #: It is empty, and the engine takes it into maintenance.
-    DEACTIVATING = "deactivating"
+    DEACTIVATING = "deactivating", "goes into maintenance"
     #: It is in maintenance and is upgraded, or a command does what is to be done.
-    WORKING = "working"
-    ACTIVATING = "activating"
+    WORKING = "working", "is in maintenance"
+    ACTIVATING = "activating", "comes up"
     #: It is up, and is looked at until the soak time is over.
-    CHECKING = "checking"
-    DONE = "done"
+    CHECKING = "checking", "is up and looked at"
+    DONE = "done", "is done"
     #: There was nothing to do.
-    SKIPPED = "skipped"
-    FAILED = "failed"
+    SKIPPED = "skipped", "is left out"
+    FAILED = "failed", "has failed"
 
 
 #: Those after which a host is left alone.
