@@ -1,6 +1,5 @@
 """A small web server that answers like an engine, from a recording: for what needs no simulated engine."""
 
-import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,22 +39,17 @@ class EngineServer(ThreadingHTTPServer):
         self.password = PASSWORD
         #: What is done before a log-out is answered.
         self.log_out: Callable[[], object] = lambda: None
-        self.scheme = "http"
 
     @property
     def url(self) -> str:
-        host = "localhost" if self.scheme == "https" else "127.0.0.1"
-        return f"{self.scheme}://{host}:{self.server_port}{API}"
+        return f"http://127.0.0.1:{self.server_port}{API}"
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing: clients that break off a connection are what some tests are about."""
 
 
 @contextmanager
-def serving(server: EngineServer, tls: ssl.SSLContext | None = None) -> Iterator[EngineServer]:
-    if tls is not None:
-        server.socket = tls.wrap_socket(server.socket, server_side=True)
-        server.scheme = "https"
+def serving(server: EngineServer) -> Iterator[EngineServer]:
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

@@ -3,15 +3,17 @@
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
+import trustme
 from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, VnicProfile
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Server, serve
+from ovirt_simulator.http.server import Certificate, Server, serve
 from tests import builders as build
 from tests.placement.engine_server import connected
 
@@ -42,3 +44,19 @@ def owned(number: int) -> Snapshot:
         networks=(Network(id="net", name="net"),),
         vnic_profiles=(VnicProfile(id="p", name="p", network="net"),),
     )
+
+
+class Authority:
+    """A CA, and what it issues, as files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._ca, self._folder = trustme.CA(), folder
+        self.file = folder / "ca.pem"
+        self._ca.cert_pem.write_to_path(self.file)
+
+    def certificate(self, *names: str, **properties: Any) -> Certificate:
+        issued = self._ca.issue_cert(*names, **properties)
+        files = (self._folder / "chain.pem", self._folder / "key.pem")
+        issued.private_key_pem.write_to_path(files[1])
+        files[0].write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
+        return files

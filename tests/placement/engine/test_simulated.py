@@ -9,16 +9,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import measured_vms, read_hosts, read_snapshot
-from ovirt_placement.model import (
-    AffinityRule,
-    Disk,
-    Network,
-    Nic,
-    SchedulingPolicy,
-    Snapshot,
-    VnicProfile,
-    state_file,
-)
+from ovirt_placement.model import AffinityRule, SchedulingPolicy, Snapshot, state_file
 from tests import builders
 from tests.placement.engine.simulated import simulated
 from tests.placement.model.test_state_file import AROUND, VECTORS
@@ -81,35 +72,6 @@ def test_what_a_state_says_comes_back(path: Path) -> None:
         read = read_snapshot(connection, statistics=True)
     assert shown(read) == shown(state)
     assert all(host.measured for host in read.hosts)
-
-
-def test_devices_and_what_they_refer_to_come_back() -> None:
-    bare = builders.snapshot(
-        builders.host("h", tags=("ssd",)),
-        builders.vm(
-            "v",
-            "h",
-            tags=("gold",),
-            custom_properties={"k": "<v>"},
-            template="t",
-            instance_type="small",
-            quota="q",
-            cpu_profile="p",
-            disks=(Disk(id="d", bootable=True, profile="fast"), Disk(id="e", bootable=False)),
-            nics=(Nic(id="n", name="nic1", vnic_profile="vp"),),
-        ),
-    )
-    state = replace(
-        bare,
-        networks=(Network(id="net", name="net"),),
-        vnic_profiles=(VnicProfile(id="vp", name="vp", network="net"),),
-    )
-    with simulated(state) as (_, _, connection):
-        found = read_snapshot(connection, statistics=True, devices=True)
-    assert shown(found).vms == shown(state).vms
-    assert found.vms[0].running_since is not None
-    assert found.hosts[0].tags == ("ssd",)
-    assert (found.networks, found.vnic_profiles) == (state.networks, state.vnic_profiles)
 
 
 def test_what_a_scheduling_policy_enables_comes_back() -> None:

@@ -3,7 +3,6 @@
 import os
 import re
 import resource
-import ssl
 import threading
 import time
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from ovirt_placement.engine.connection.log_ins import read_password
 from ovirt_service.errors import UserError
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, group, snapshot
-from tests.placement.engine.simulated import simulated
+from tests.placement.engine.simulated import Authority, simulated
 from tests.placement.engine_server import API, EngineServer, answering, connected, serving
 from tests.placement.sockets import silent_port
 
@@ -41,19 +40,12 @@ def refused(complaint: str, server: str, **settings: Any) -> None:
 
 
 @pytest.fixture(scope="module")
-def authority(tmp_path_factory: pytest.TempPathFactory) -> tuple[trustme.CA, Path]:
-    ca = trustme.CA()
-    path = tmp_path_factory.mktemp("ca") / "ca.pem"
-    ca.cert_pem.write_to_path(path)
-    return ca, path
-
-
-@pytest.fixture(scope="module")
-def tls_engine(authority: tuple[trustme.CA, Path]) -> Iterator[EngineServer]:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    authority[0].issue_cert("localhost").configure_cert(context)
-    with serving(EngineServer(), context) as server:
-        yield server
+def tls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """An engine whose certificate is for another name, and the file of its CA."""
+    authority = Authority(tmp_path_factory.mktemp("ca"))
+    certificate = authority.certificate("engine.invalid")
+    with simulated(snapshot(cluster("c")), certificate=certificate) as (_, server, _):
+        yield server.api_url, authority.file
 
 
 @pytest.fixture(scope="module")
@@ -62,29 +54,28 @@ def engine() -> Iterator[EngineServer]:
         yield server
 
 
-def test_another_authority_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path: Path) -> None:
+def test_another_authority_is_a_wrong_set_up(tls: tuple[str, Path], tmp_path: Path) -> None:
     other = tmp_path / "other.pem"
     trustme.CA().cert_pem.write_to_path(other)
     for ca_file in (other, None):
-        refused(r"not trusted.*set ca_file.*ca-certificate", tls_engine.url, ca_file=ca_file)
+        refused(r"not trusted.*set ca_file.*ca-certificate", tls[0], ca_file=ca_file)
 
 
-def test_another_name_is_a_wrong_set_up(tls_engine: EngineServer, authority: tuple[trustme.CA, Path]) -> None:
-    url = tls_engine.url.replace("localhost", "127.0.0.1")
-    refused(r"for another name than 127\.0\.0\.1", url, ca_file=authority[1])
+def test_another_name_is_a_wrong_set_up(tls: tuple[str, Path]) -> None:
+    refused(r"for another name than 127\.0\.0\.1", tls[0], ca_file=tls[1])
 
 
-def test_insecure_trusts_any_server(tls_engine: EngineServer) -> None:
-    with connected(tls_engine, insecure=True) as connection:
+def test_insecure_trusts_any_server(tls: tuple[str, Path]) -> None:
+    with connected(tls[0], insecure=True) as connection:
         assert connection.get("/hosts")
 
 
-def test_an_authority_that_is_none_is_a_wrong_set_up(tls_engine: EngineServer, tmp_path: Path) -> None:
+def test_an_authority_that_is_none_is_a_wrong_set_up(tls: tuple[str, Path], tmp_path: Path) -> None:
     junk = tmp_path / "junk.pem"
     junk.write_text("junk")
-    refused("holds no CA certificate", tls_engine.url, ca_file=junk)
+    refused("holds no CA certificate", tls[0], ca_file=junk)
     with pytest.raises(UserError, match=r"ca_file: .*absent\.pem: cannot be read"):
-        connected(tls_engine, ca_file=tmp_path / "absent.pem")
+        connected(tls[0], ca_file=tmp_path / "absent.pem")
 
 
 def test_an_unknown_name_is_a_wrong_set_up() -> None:

@@ -4,7 +4,6 @@ import secrets
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -12,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import trustme
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -22,10 +20,10 @@ from ovirt_placement.engine.events import add_event
 from ovirt_placement.engine.users import NoRole, Refused, UserTokens, read_rights
 from ovirt_service.errors import UserError
 from ovirt_simulator.http.control import Disturbance
-from ovirt_simulator.http.server import Certificate, Server
+from ovirt_simulator.http.server import Server
 from tests.builders import cluster, snapshot
 from tests.configuration import write_password
-from tests.placement.engine.simulated import simulated
+from tests.placement.engine.simulated import Authority, simulated
 from tests.placement.engine_server import PASSWORD, EngineServer, connected, serving
 
 REFUSED = LogInRefused("access_denied", "Cannot authenticate user.")
@@ -180,22 +178,6 @@ def failed(complaint: str, url: str, kind: type[UserError] = EngineSetupError, *
         connection.get("/clusters")
 
 
-class Authority:
-    """A CA, and what it issues, as files."""
-
-    def __init__(self, folder: Path) -> None:
-        self._ca, self._folder = trustme.CA(), folder
-        self.file = folder / "ca.pem"
-        self._ca.cert_pem.write_to_path(self.file)
-
-    def certificate(self, *names: str, **properties: Any) -> Certificate:
-        issued = self._ca.issue_cert(*names, **properties)
-        files = (self._folder / "chain.pem", self._folder / "key.pem")
-        issued.private_key_pem.write_to_path(files[1])
-        files[0].write_bytes(b"".join(blob.bytes() for blob in issued.cert_chain_pems))
-        return files
-
-
 @pytest.fixture
 def authority(tmp_path: Path) -> Authority:
     return Authority(tmp_path)
@@ -276,17 +258,6 @@ def test_what_the_sdk_was_refused_for_its_token_is_sent_again_and_once(server: S
         server.tokens.revoke_all()
         assert add_event(connection, number=7, severity="normal", description="text")
         assert connection.get("/events").count(b"<event ") == before + 1
-
-
-@pytest.mark.system
-def test_a_log_in_that_is_slow_is_waited_for_as_long_as_is_set(server: Server) -> None:
-    server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
-    began = time.monotonic()
-    failed("does not answer: no answer within 1 s", server.api_url, EngineAway, timeout_seconds=1)
-    assert time.monotonic() - began < 20
-    server.disturbances.clear()
-    with connected(server.api_url) as connection:
-        assert b"<clusters>" in connection.get("/clusters")
 
 
 def test_the_end_breaks_a_log_in_off(server: Server) -> None:

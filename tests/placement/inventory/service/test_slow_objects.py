@@ -3,28 +3,24 @@
 import random
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Vm
-from ovirt_simulator.core.backend import PROMPT
-from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.generate import Sizes, generate
 from ovirt_simulator.http.control import Disturbance
-from ovirt_simulator.http.server import Server, serve
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.examples import seeds
+from tests.placement.engine.simulated import simulated
 from tests.placement.inventory.running import ended, loaded, running
 from tests.placement.inventory.stage import Stage, staged, stir, turns
 from tests.processes import Forked
 from tests.proxy.running import eventually
-from tests.scenarios.stage import START
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
@@ -148,55 +144,33 @@ def test_no_answer_that_comes_late_loses_a_change(stage: Stage, seed: int) -> No
     arrive(stage)
 
 
-class World:
-    """A real service that follows a simulated engine over HTTP."""
+def test_the_service_publishes_what_is_known_of_the_others_and_a_late_answer_when_it_comes(
+    tmp_path: Path,
+) -> None:
+    with simulated(STATE) as (engine, server, _):
+        file = write_configuration(tmp_path, server.api_url, inventory="interval_seconds = 0.2\n")
+        config = loaded(file)
 
-    def __init__(self, folder: Path) -> None:
-        self.engine = Engine.from_snapshot(STATE, clock=START, settings=PROMPT)
-        self.server: Server = serve(self.engine)
-        lines = "interval_seconds = 0.2\n"
-        self.file = write_configuration(folder, self.server.api_url, inventory=lines)
-        self.config: Config = loaded(self.file)
+        def migrate(name: str) -> None:
+            engine.vms.migrate(name)
+            engine.advance(60)
 
-    @contextmanager
-    def followed(self) -> Iterator[Forked]:
-        with running(self.file) as service:
-            assert isinstance(service, Forked)
-            inventory.snapshot(config=self.config, max_age=0)
-            try:
-                yield service
-            finally:
-                self.server.disturbances.clear()
-
-    def migrate(self, name: str) -> None:
-        self.engine.vms.migrate(name)
-        self.engine.advance(60)
-
-    def host(self, name: str) -> str | None:
-        try:
-            return inventory.snapshot(config=self.config, max_age=0.5, deadline=2).vm_by_id[name].host
-        except NoSnapshot:
+        def host_of(name: str) -> str | None:
+            with suppress(NoSnapshot):
+                return inventory.snapshot(config=config, max_age=0.5, deadline=2).vm_by_id[name].host
             return None
 
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    made.server.close()
-
-
-def test_the_service_publishes_what_is_known_of_the_others_and_a_late_answer_when_it_comes(
-    world: World,
-) -> None:
-    world.server.disturbances.add(Disturbance(method="GET", path="/vms/slow", delay_seconds=LONG, times=None))
-    with world.followed() as service:
-        world.migrate("slow")
-        eventually(lambda: "VM slow: the engine takes long to answer" in service.log)
-        world.migrate("quick")
-        eventually(lambda: world.host("quick") == "h2")
-        assert world.host("slow") == "h1"
-        world.server.disturbances.clear()
-        eventually(lambda: world.host("slow") == "h2")
-        eventually(lambda: "VM slow: the engine answers in time again" in service.log)
-        assert "Traceback" not in ended(service)
+        slow = Disturbance(method="GET", path="/vms/slow", delay_seconds=LONG, times=None)
+        server.disturbances.add(slow)
+        with running(file) as service:
+            assert isinstance(service, Forked)
+            inventory.snapshot(config=config, max_age=0)
+            migrate("slow")
+            eventually(lambda: "VM slow: the engine takes long to answer" in service.log)
+            migrate("quick")
+            eventually(lambda: host_of("quick") == "h2")
+            assert host_of("slow") == "h1"
+            server.disturbances.clear()
+            eventually(lambda: host_of("slow") == "h2")
+            eventually(lambda: "VM slow: the engine answers in time again" in service.log)
+            assert "Traceback" not in ended(service)
