@@ -1,30 +1,30 @@
 """Storms of starts over HTTP against an engine with few request threads: clients, cluster, processes."""
 
-import asyncio
 import json
 import random
 import shlex
-import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
-from itertools import cycle, islice, pairwise
+from http.client import HTTPException
+from itertools import count, cycle, islice, pairwise
 from pathlib import Path
-from urllib.parse import urlencode, urlsplit
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from lxml import etree
 
+from ovirt_placement.config import EngineSettings
+from ovirt_placement.engine.users import UserTokens
 from ovirt_placement.model import Host, Snapshot, state_file
 from tests import builders as build
 from tests.configuration import PASSWORD, write_configuration
 from tests.integration.bursts import identities
 from tests.integration.world import ENGINE, PROXY, OurProcesses, start_engine
 from tests.proxy.running import AT_ONCE
-
-_TOKEN = "/ovirt-engine/sso/oauth/token"
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,9 @@ class Answer:
 
 @dataclass(frozen=True)
 class Burst:
-    """All answers, and how long it took until the last one."""
+    """All answers."""
 
     answers: tuple[Answer, ...]
-    seconds: float
 
     @property
     def refused(self) -> tuple[Answer, ...]:
@@ -58,64 +57,36 @@ class Burst:
 
 
 #: Is called after each answer with how many there are by now.
-Answered = Callable[[int], Awaitable[None]]
-
-
-def log_in(url: str) -> str:
-    """Get a token that holds for all clients."""
-    asked = {
-        "grant_type": "password",
-        "scope": "ovirt-app-api",
-        "username": "admin@internal",
-        "password": PASSWORD,
-    }
-    request = Request(url + _TOKEN, urlencode(asked).encode(), {"Accept": "application/json"})
-    with urlopen(request, timeout=30) as reply:
-        return str(json.load(reply)["access_token"])
+Answered = Callable[[int], object]
 
 
 def start_all(
-    url: str, token: str, vms: Sequence[str], *, patience: float, answered: Answered | None = None
+    url: str, token: str, vms: Sequence[str], *, patience: float, answered: Answered = lambda count: None
 ) -> Burst:
     """Ask for all these starts at the same time, and wait at most this many seconds for their answers."""
-    return asyncio.run(_start_all(url, token, vms, patience, answered))
+    numbers = count(1)
 
-
-async def _start_all(
-    url: str, token: str, vms: Sequence[str], patience: float, answered: Answered | None
-) -> Burst:
-    began = time.monotonic()
-    count = 0
-
-    async def one(vm: str) -> Answer:
-        nonlocal count
-        try:
-            async with asyncio.timeout(patience):
-                answer = await _start(url, token, vm)
-        except (OSError, TimeoutError, EOFError):
-            return Answer(vm, None)
-        count += 1
-        if answered is not None:
-            await answered(count)
+    def start(vm: str) -> Answer:
+        answer = _start(url, token, vm, patience)
+        if answer.status is not None:
+            answered(next(numbers))
         return answer
 
-    answers = await asyncio.gather(*map(one, vms))
-    return Burst(tuple(answers), time.monotonic() - began)
+    with ThreadPoolExecutor(len(vms)) as pool:
+        return Burst(tuple(pool.map(start, vms)))
 
 
-async def _start(url: str, token: str, vm: str) -> Answer:
-    address = urlsplit(url)
-    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+def _start(url: str, token: str, vm: str, patience: float) -> Answer:
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/xml"}
+    asked = Request(f"{url}/ovirt-engine/api/vms/{vm}/start", b"<action/>", headers)
     try:
-        writer.write(
-            f"POST /ovirt-engine/api/vms/{vm}/start HTTP/1.1\r\nHost: {address.netloc}\r\n"
-            f"Authorization: Bearer {token}\r\nContent-Type: application/xml\r\n"
-            "Connection: close\r\nContent-Length: 9\r\n\r\n<action/>".encode()
-        )
-        head = await reader.readuntil(b"\r\n\r\n")
-        return Answer(vm, int(head.split(maxsplit=2)[1]), (await reader.read()).decode())
-    finally:
-        writer.close()
+        with urlopen(asked, timeout=patience) as reply:
+            return Answer(vm, reply.status, reply.read().decode())
+    except HTTPError as refused:
+        with refused:
+            return Answer(vm, refused.code, refused.read().decode())
+    except (OSError, HTTPException):
+        return Answer(vm, None)
 
 
 HOSTS = 10
@@ -152,7 +123,7 @@ class Storm:
 
     def torn_chains(self, hosts: Mapping[str, str | None]) -> list[int]:
         """On how many hosts each chain is that is on several."""
-        return [count for chain in self.chains if (count := len(_used(chain, hosts))) > 1]
+        return [number for chain in self.chains if (number := len(_used(chain, hosts))) > 1]
 
     def violated(self, hosts: Mapping[str, str | None]) -> int:
         """How many hard groups are violated, of which the engine itself knows all members."""
@@ -235,6 +206,11 @@ class Figures:
     complaints: list[str]
 
 
+def _log_in(url: str) -> str:
+    """Get a token that holds for all clients."""
+    return UserTokens(EngineSettings(url=f"{url}/ovirt-engine/api")).log_in("admin@internal", PASSWORD)
+
+
 class Stage:
     """A running engine with our parts around it."""
 
@@ -242,7 +218,7 @@ class Stage:
         self.processes = processes
         self.url = url
         self.proxy_url = proxy_url
-        self.token = log_in(url)
+        self.token = _log_in(url)
         self.folder = processes.folder
 
     def state(self) -> Snapshot:
@@ -272,7 +248,7 @@ class Stage:
         """Let an engine that was killed come back as its database has it."""
         (self.folder / "state.json").write_bytes(state_file.dumps(state))
         self.processes.restart(ENGINE)
-        self.token = log_in(self.url)
+        self.token = _log_in(self.url)
 
 
 def _read(url: str, headers: Mapping[str, str] | None = None) -> bytes:

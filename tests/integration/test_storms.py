@@ -76,7 +76,7 @@ ANSWERED, HANGING_SECONDS = 8, 3.0
 SLOWEST_SECONDS = 1.5
 
 
-def start(stage: Stage, vms: Sequence[str], answered: Answered | None = None) -> Burst:
+def start(stage: Stage, vms: Sequence[str], answered: Answered = lambda count: None) -> Burst:
     return start_all(stage.url, stage.token, vms, patience=PATIENCE_SECONDS, answered=answered)
 
 
@@ -93,7 +93,7 @@ def hanging(stage: Stage, part: str) -> Iterator[tuple[Answered, threading.Event
 
     thread = threading.Thread(target=hang)
 
-    async def answered(count: int) -> None:
+    def answered(count: int) -> None:
         if count == ANSWERED:
             thread.start()
 
