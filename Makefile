@@ -52,7 +52,7 @@ page: $(PAGE) ## the page of a large simulated cluster (HOSTS=n, VMS=n, SEED=n)
 	@$(BIN)/python -m demo --hosts $(or $(HOSTS),500) $(if $(VMS),--vms $(VMS)) $(if $(SEED),--seed $(SEED))
 
 screenshots: $(READY) ## take the pictures of README from the running page, by the machine's Chromium
-	@$(BIN)/python -m demo.states --readme
+	@$(BIN)/python -m demo.pictures
 
 test: $(READY) ## the quick tests: rules, planning, parsing, answers, units, and each seam once
 	$(call run-tests,$(QUICK),--dist loadfile)
