@@ -226,9 +226,9 @@ def test_a_vm_that_shows_no_device_counts_as_one_with_vga() -> None:
 
 VM = """<vms><vm id="v"><name>v</name><cluster id="c"/><status>down</status><memory>4294967296</memory>
 <memory_policy><guaranteed>1073741824</guaranteed><max>17179869184</max></memory_policy>
-<cpu><architecture>{architecture}</architecture>
+<cpu><mode>host_passthrough</mode><architecture>{architecture}</architecture>
 <topology><sockets>2</sockets><cores>3</cores><threads>2</threads></topology></cpu>
-<io><threads>2</threads></io><os><type>rhel_9x64</type></os>
+<cpu_pinning_policy>isolate_threads</cpu_pinning_policy><io><threads>2</threads></io><os><type>rhel_9x64</type></os>
 <display><monitors>1</monitors><video_type>vga</video_type></display>
 <placement_policy><affinity>migratable</affinity></placement_policy></vm></vms>"""
 
@@ -238,6 +238,7 @@ def test_what_the_overhead_hangs_on_is_read(architecture: str, most: int | None)
     (found,) = vms.parse_vms(VM.format(architecture=architecture).encode())
     vm = found.vm
     assert (vm.vcpus, vm.threads_per_core, vm.io_threads, vm.video_mb) == (12, 2, 2, 16)
+    assert (vm.cpu_pinning, vm.cpu_sockets, vm.host_passthrough) == ("isolate_threads", 2, True)
     assert (vm.architecture, vm.max_memory_mb, vm.guaranteed_mb) == (architecture, most, 1024)
 
 

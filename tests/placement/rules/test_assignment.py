@@ -28,11 +28,11 @@ BLOCKS = st.lists(
         Block,
         vms=st.just(("v",)),
         need=SIZES,
-        allowed=st.none() | st.frozensets(st.sampled_from(HOSTS)),
-        forbidden=st.frozensets(st.sampled_from(HOSTS), max_size=1),
-        apart=st.frozensets(st.sampled_from(["x", "y"]), max_size=1),
+        allowed=st.none() | st.frozensets(st.sampled_from([*HOSTS, "elsewhere"])),
+        forbidden=st.frozensets(st.sampled_from([*HOSTS, "elsewhere"]), max_size=1),
+        apart=st.frozensets(st.sampled_from(["x", "y", "z"]), max_size=2),
     ),
-    max_size=5,
+    max_size=6,
 )
 ROOMS = st.fixed_dictionaries(
     {host: st.builds(Resources, st.integers(0, 12), st.integers(0, 12)) for host in HOSTS}
@@ -43,13 +43,17 @@ def plain(memory: int) -> Block:
     return Block(("v",), Resources(memory))
 
 
-def is_legal(blocks: list[Block], rooms: dict[str, Resources], homes: tuple[str, ...]) -> bool:
+def is_legal(
+    blocks: list[Block], rooms: dict[str, Resources], homes: tuple[str, ...], *, shared: bool = True
+) -> bool:
+    """Whether these homes take them; unless room is shared, each has that of its home by itself."""
     for host, room in rooms.items():
         here = [block for block, home in zip(blocks, homes, strict=True) if home == host]
         tags = [tag for block in here for tag in block.apart]
+        needed = sum if shared else max
         if (
-            sum(block.need.memory for block in here) > room.memory
-            or sum(block.need.cpu for block in here) > room.cpu
+            needed([0, *(block.need.memory for block in here)]) > room.memory
+            or needed([0, *(block.need.cpu for block in here)]) > room.cpu
             or len(tags) > len(set(tags))
             or any(host in block.forbidden for block in here)
             or any(block.allowed is not None and host not in block.allowed for block in here)
@@ -58,8 +62,9 @@ def is_legal(blocks: list[Block], rooms: dict[str, Resources], homes: tuple[str,
     return True
 
 
-def can_be_assigned(blocks: list[Block], rooms: dict[str, Resources]) -> bool:
-    return any(is_legal(blocks, rooms, homes) for homes in product(rooms, repeat=len(blocks)))
+def can_be_assigned(blocks: list[Block], rooms: dict[str, Resources], *, shared: bool = True) -> bool:
+    every = product(rooms, repeat=len(blocks))
+    return any(is_legal(blocks, rooms, homes, shared=shared) for homes in every)
 
 
 @given(BLOCKS, ROOMS)
@@ -190,38 +195,12 @@ def test_share_is_never_more_than_what_is_left() -> None:
     assert left_of(budget) == 0
 
 
-COLOURED_HOSTS = {"h1": Resources(4, 4), "h2": Resources(4, 1), "h3": Resources(2, 4)}
-COLOURED_BLOCKS = st.lists(
-    st.builds(
-        Block,
-        vms=st.just(("v",)),
-        need=st.builds(Resources, st.integers(0, 4), st.integers(0, 4)),
-        allowed=st.none() | st.frozensets(st.sampled_from([*COLOURED_HOSTS, "elsewhere"]), min_size=1),
-        forbidden=st.frozensets(st.sampled_from([*COLOURED_HOSTS, "elsewhere"]), max_size=1),
-        apart=st.frozensets(st.sampled_from(["x", "y", "z"]), max_size=2),
-    ),
-    max_size=6,
-)
-
-
-def suits(block: Block, host: str) -> bool:
-    listed = block.allowed is None or host in block.allowed
-    room = COLOURED_HOSTS[host]
-    fits = block.need.memory <= room.memory and block.need.cpu <= room.cpu
-    return listed and host not in block.forbidden and fits
-
-
-def is_right(blocks: list[Block], chosen: tuple[str, ...]) -> bool:
-    pairs = combinations(zip(blocks, chosen, strict=True), 2)
-    return all(map(suits, blocks, chosen)) and not any(
-        here == there and one.apart & other.apart for (one, here), (other, there) in pairs
-    )
-
-
-@given(COLOURED_BLOCKS)
-def test_blocks_can_be_coloured_exactly_if_some_choice_is_right(blocks: list[Block]) -> None:
-    exists = any(is_right(blocks, chosen) for chosen in product(COLOURED_HOSTS, repeat=len(blocks)))
-    assert can_be_coloured(blocks, COLOURED_HOSTS, Budget(100_000)) == exists
+@given(BLOCKS, ROOMS)
+def test_blocks_can_be_coloured_exactly_if_some_choice_is_right(
+    blocks: list[Block], rooms: dict[str, Resources]
+) -> None:
+    exists = can_be_assigned(blocks, rooms, shared=False)
+    assert can_be_coloured(blocks, rooms, Budget(100_000)) == exists
 
 
 def apart(number: int) -> list[Block]:
@@ -235,7 +214,8 @@ def test_a_large_group_is_judged_without_a_search(vms: int, possible: bool) -> N
 
 
 def test_a_search_and_a_colouring_stop_when_their_budget_ends() -> None:
+    rooms = {host: Resources(7, 0) for host in HOSTS}
     with pytest.raises(BudgetSpentError):
-        search([plain(4)] * 4, {host: Resources(7, 0) for host in HOSTS}, Budget(3))
+        search([plain(4)] * 4, rooms, Budget(3))
     with pytest.raises(BudgetSpentError):
-        can_be_coloured(apart(4), COLOURED_HOSTS, Budget(3))
+        can_be_coloured(apart(4), rooms, Budget(3))

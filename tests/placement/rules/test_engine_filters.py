@@ -6,8 +6,6 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.answers.placement import why
-from ovirt_placement.engine.clusters import parse_hosts
-from ovirt_placement.engine.vms import parse_vms
 from ovirt_placement.model import Host, Pending, SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.rules.catalogue import filters_in_force
@@ -334,23 +332,6 @@ def test_a_vm_that_takes_a_whole_host_comes_to_none_with_cpus_given_away() -> No
     request = Request(vms=("r",), candidate_hosts=("h1", "h2"))
     found = filter_by_pinning(replace(CASE, vms=(*CASE.vms, whole)), request)
     assert [one.accepted for one in found] == [False, True]
-
-
-def test_policy_topology_and_passthrough_are_read() -> None:
-    (found,) = parse_vms(
-        b"<vms><vm id='a'><name>a</name><cluster id='c'/><status>down</status><memory>1073741824</memory>"
-        b"<cpu><mode>host_passthrough</mode><topology><cores>3</cores><sockets>2</sockets>"
-        b"<threads>2</threads></topology></cpu><cpu_pinning_policy>isolate_threads</cpu_pinning_policy>"
-        b"<placement_policy><affinity>migratable</affinity></placement_policy></vm></vms>"
-    )
-    one = found.vm
-    assert (one.vcpus, one.cpu_sockets, one.threads_per_core) == (12, 2, 2)
-    assert (one.cpu_pinning, one.host_passthrough) == ("isolate_threads", True)
-    (read,) = parse_hosts(
-        b"<hosts><host id='h'><name>h</name><cluster id='c'/><status>up</status><cpu><topology>"
-        b"<cores>8</cores><sockets>2</sockets><threads>2</threads></topology></cpu></host></hosts>"
-    )
-    assert (read.sockets, read.cores, read.threads) == (2, 16, 32)
 
 
 def test_of_a_vm_with_its_hosts_cpu_the_flags_are_said_not_to_be_read() -> None:

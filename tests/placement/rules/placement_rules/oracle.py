@@ -20,10 +20,7 @@ def satisfied(rule: PlacementRule, state: Snapshot, at: At) -> bool:
     """Whether a placement satisfies a rule."""
     if not rule.enabled:
         return True
-    members = {vm: at[vm] for vm in own(state, rule, rule.vms) if vm in at}
-    others = {vm: at[vm] for vm in own(state, rule, rule.other_vms) if vm in at and vm not in members}
-    if rule.kind == "at_most_per_host":
-        return all(list(members.values()).count(host) <= (rule.most or 0) for host in members.values())
+    members, others = two_sets(rule, state, at)
     if rule.kind == "separate":
         return not set(members.values()) & set(others.values())
     if rule.kind == "exclusive_hosts":
@@ -37,9 +34,16 @@ def satisfied(rule: PlacementRule, state: Snapshot, at: At) -> bool:
     return in_domains(rule, state, members)
 
 
+def two_sets(rule: PlacementRule, state: Snapshot, at: At) -> tuple[At, At]:
+    """The members that run, and those of the other set, each with its host."""
+    members = {vm: at[vm] for vm in own(state, rule, rule.vms) if vm in at}
+    return members, {vm: at[vm] for vm in own(state, rule, rule.other_vms) if vm in at and vm not in members}
+
+
 def in_domains(rule: PlacementRule, state: Snapshot, members: At) -> bool:
+    """A host that is in no domain is one by itself, as all are where a rule has none."""
     domain = {host: one.name for one in rule.domains for host in one.hosts}
-    if rule.kind == "at_most_per_domain":
+    if rule.kind in ("at_most_per_host", "at_most_per_domain"):
         places = [domain.get(host, host) for host in members.values()]
         return all(places.count(place) <= (rule.most or 0) for place in places)
     if rule.kind == "minimum_domains":
@@ -104,11 +108,7 @@ def lets(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: str) -> bo
     after = {**at, vm: host}
     if satisfied(rule, state, after):
         return True
-    members = {one: after[one] for one in own(state, rule, rule.vms) if one in after}
-    others = {one: after[one] for one in own(state, rule, rule.other_vms) if one in after}
-    others = {one: there for one, there in others.items() if one not in members}
-    if rule.kind == "at_most_per_host":
-        return list(members.values()).count(host) <= (rule.most or 0)
+    members, others = two_sets(rule, state, after)
     if rule.kind == "separate":
         return host not in (others if vm in members else members).values()
     if rule.kind == "exclusive_hosts":
@@ -185,7 +185,7 @@ def lets_in_domain(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: 
     members = own(state, rule, rule.vms)
     elsewhere = [domain.get(at[one], at[one]) for one in members if one in at and one != vm]
     here, home = domain.get(host, host), domain.get(at.get(vm, ""))
-    if rule.kind == "at_most_per_domain":
+    if rule.kind in ("at_most_per_host", "at_most_per_domain"):
         return elsewhere.count(here) + 1 <= (rule.most or 0)
     known = [one for one in elsewhere if one in domain.values()]
     if rule.kind == "minimum_domains":
