@@ -18,15 +18,7 @@ from hypothesis import strategies as st
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules.catalogue import constraints
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
-from ovirt_placement.rules.elements.ranks import (
-    Scored,
-    in_order,
-    order_hosts,
-    rounded,
-    single,
-    spread_hash,
-    wrapped,
-)
+from ovirt_placement.rules.elements.ranks import in_order, order_hosts, rounded, single, spread_hash, wrapped
 from ovirt_placement.rules.elements.verdict import BalanceMove
 from ovirt_placement.rules.engine_affinity import gains, tiers
 from ovirt_placement.rules.load import LoadLimits, balance_load, may_move, overloaded, proposals
@@ -55,12 +47,6 @@ WEIGHTS = st.dictionaries(
     st.dictionaries(st.sampled_from(HOSTS), st.integers(0, 3)),
     max_size=3,
 )
-
-
-def test_only_the_order_within_a_unit_counts() -> None:
-    near = order_hosts(("h1", "h2"), {"u": {"h1": 1, "h2": 2}}, {"u": 3})
-    far = order_hosts(("h1", "h2"), {"u": {"h1": 1, "h2": 10**9}}, {"u": 3})
-    assert near == far == (Scored("h1", 3), Scored("h2", 0))
 
 
 def test_missing_weight_is_the_best_and_of_equals_what_is_named_first() -> None:
