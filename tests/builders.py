@@ -13,6 +13,7 @@ from ovirt_placement.model import (
     Cluster,
     Host,
     Pending,
+    PlacementKey,
     PlacementRule,
     Snapshot,
     Vm,
@@ -132,6 +133,24 @@ def rule(
 
 
 Part = PlacementRule | Cluster | Host | Vm | AffinityGroup | AffinityLabel | Pending
+
+
+def key(
+    name: str,
+    value: float | str = 1.0,
+    weight: float | None = 100.0,
+    level: str = "server",
+    key_class: str = "system",
+    *,
+    resource: str = "new",
+    sticky: bool = False,
+) -> PlacementKey:
+    """A key of a resource; the VM "new" itself, unless a test says otherwise."""
+    return PlacementKey(level, resource, key_class, name, value, weight, sticky)
+
+
+def node_key(host: str, name: str, value: float | str = 1.0, **fields: Any) -> PlacementKey:
+    return key(name, value, level="node", resource=host, **{"weight": None, **fields})
 
 
 def snapshot(*parts: Part) -> Snapshot:

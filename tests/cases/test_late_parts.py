@@ -30,9 +30,8 @@ from ovirt_placement.rules.failover.check import check
 from ovirt_placement.rules.failover.outcomes import ForeseenFailures
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER
-from tests.builders import CLUSTER, cluster, host, rule, snapshot, vm
+from tests.builders import CLUSTER, cluster, host, key, node_key, rule, snapshot, vm
 from tests.examples import examples
-from tests.placement.rules.placement_keys.nodes import key, node_key
 
 _HOSTS = ("h0", "h1", "h2")
 _VMS = ("v0", "v1", "v2", "v3")

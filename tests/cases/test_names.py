@@ -18,10 +18,10 @@ from ovirt_placement.model import Snapshot, state_file
 from ovirt_placement.model.names import value_of
 from ovirt_placement.model.record import RuleDomain
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
-from tests.builders import APART, cluster, group, host, rule, snapshot, vm
+from tests.builders import APART, cluster, group, host, key, node_key, rule, snapshot, vm
 from tests.cases.conftest import STATES
 from tests.enforcer.gates.judging import gates
-from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
+from tests.placement.rules.placement_keys.nodes import keyed
 
 STATE = state_file.load(STATES / "names.json")
 CONFIG = STATES / "names.toml"

@@ -65,46 +65,35 @@ def state() -> Snapshot:
 
 
 def on_hosts(cluster: str, name: str, *values: float, weight: float | None = None) -> list[PlacementKey]:
-    return [
-        PlacementKey(
-            level="node", resource=f"{cluster}-h{at}", key_class="system", name=name, value=value,
-            weight=weight, sticky=weight is not None,
-        )
-        for at, value in enumerate(values, 1)
-    ]  # fmt: skip
-
-
-def wanted(level: str, resource: str, name: str, value: float, weight: float) -> PlacementKey:
-    return PlacementKey(
-        level=level, resource=resource, key_class="system", name=name, value=value, weight=weight
-    )
+    flags = {"weight": weight, "sticky": weight is not None}
+    return [build.node_key(f"{cluster}-h{at}", name, value, **flags) for at, value in enumerate(values, 1)]
 
 
 KEYS = (
     # Private to customer 7, in both directions.
     *on_hosts("private", "PRIV7", 1, 0, 0),
     *on_hosts("private", "SHARED", 0, 1, 1),
-    wanted("cluster", "private", "PRIV7", 1, -200),
-    wanted("cluster", "private", "SHARED", 1, 50),
-    wanted("billing_entity", "customer-7", "PRIV7", 1, 100),
-    wanted("billing_entity", "customer-7", "SHARED", 1, -200),
+    build.key("PRIV7", 1, -200, "cluster", resource="private"),
+    build.key("SHARED", 1, 50, "cluster", resource="private"),
+    build.key("PRIV7", 1, 100, "billing_entity", resource="customer-7"),
+    build.key("SHARED", 1, -200, "billing_entity", resource="customer-7"),
     # Licensed for what the template holds; others rather go elsewhere.
     *on_hosts("licence", "WINLIC", 1, 0, 0),
     *on_hosts("licence", "NOWINLIC", 0, 1, 1),
-    wanted("image", "windows", "WINLIC", 1, 100),
-    wanted("image", "windows", "NOWINLIC", 1, -200),
-    wanted("cluster", "licence", "WINLIC", 0, 20),
+    build.key("WINLIC", 1, 100, "image", resource="windows"),
+    build.key("NOWINLIC", 1, -200, "image", resource="windows"),
+    build.key("WINLIC", 0, 20, "cluster", resource="licence"),
     # Two islands of storage.
     *on_hosts("island", "SAN", 1, 1, 2, 2, weight=60),
     # Idle hosts.
-    wanted("cluster", "load", "#LOAD", 0, 100),
-    wanted("cluster", "calm", "#LOAD", 0, 100),
+    build.key("#LOAD", 0, 100, "cluster", resource="load"),
+    build.key("#LOAD", 0, 100, "cluster", resource="calm"),
     # The newest host.
     *on_hosts("best", "GEN", 0, 0.5, 1, 0.5),
-    wanted("cluster", "best", "GEN", 1, 80),
+    build.key("GEN", 1, 80, "cluster", resource="best"),
     # What hangs on a VM, which stands for the first of its NICs.
     *on_hosts("device", "NIC", 0, 1, 0),
-    wanted("nic", "n9", "NIC", 1, 80),
+    build.key("NIC", 1, 80, "nic", resource="n9"),
 )
 
 

@@ -7,10 +7,22 @@ from collections.abc import Iterator
 
 import pytest
 
-from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
-from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, cluster, group, host, rule, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_TOGETHER,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    key,
+    node_key,
+    rule,
+    snapshot,
+    vm,
+)
 from tests.enforcer.launching import simulator
 from tests.paths import PLUGINS
 from tests.plugins.published import WITHOUT_PAST, answered_alone, run_alone
@@ -33,17 +45,11 @@ STATE = snapshot(
 )
 
 
-def key(level: str, resource: str, name: str, value: float, weight: float | None = None) -> PlacementKey:
-    return PlacementKey(
-        level=level, resource=resource, key_class="system", name=name, value=value, weight=weight
-    )
-
-
 #: The first two hosts are found in round 4, the last one in round 10; one VM finds none.
 KEYS = (
-    *(key("node", host, "GEN", value) for host, value in zip(HOSTS, (1, 1, 0), strict=True)),
-    key("cluster", CLUSTER, "GEN", 1, 60),
-    key("server", "nowhere", "#LOAD", 0, -1000),
+    *(node_key(host, "GEN", value) for host, value in zip(HOSTS, (1, 1, 0), strict=True)),
+    key("GEN", 1, 60, "cluster", resource=CLUSTER),
+    key("#LOAD", 0, -1000, resource="nowhere"),
 )
 
 #: Who is meant by the first only the engine's tags show.

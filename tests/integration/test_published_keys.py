@@ -12,11 +12,8 @@ from ovirt_placement import config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoAnswer, NoService
 from ovirt_placement.inventory.publication import ask_moments
-from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.record import CLUSTER, NODE, SERVER, SYSTEM
 from ovirt_placement.store.keys import KeyStore, Run
-from tests.builders import CLUSTER as THE_CLUSTER
-from tests.builders import host, snapshot, vm
+from tests.builders import CLUSTER, host, key, node_key, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.launching import simulator
 from tests.placement.inventory.running import ended, running
@@ -36,17 +33,11 @@ ACCEPTED = ["h1", "h2", "h3"]
 RANKS = {"h2": 0, "h1": 1, "h3": 2, "h4": 3}
 
 
-def _key(level: str, resource: str, name: str, value: float, weight: float | None = None) -> PlacementKey:
-    return PlacementKey(
-        level=level, resource=resource, key_class=SYSTEM, name=name, value=value, weight=weight
-    )
-
-
 KEYS = (
-    *(_key(NODE, name, "GEN", value) for name, value in zip(HOSTS, (1, 1, 0.5, 1), strict=True)),
-    *(_key(NODE, name, "PRIVATE", float(name == "h4")) for name in HOSTS),
-    _key(CLUSTER, THE_CLUSTER, "GEN", 1, 60),
-    _key(SERVER, "new", "PRIVATE", 1, -200),
+    *(node_key(name, "GEN", value) for name, value in zip(HOSTS, (1, 1, 0.5, 1), strict=True)),
+    *(node_key(name, "PRIVATE", float(name == "h4")) for name in HOSTS),
+    key("GEN", 1, 60, "cluster", resource=CLUSTER),
+    key("PRIVATE", 1, -200),
 )
 
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from ovirt_placement.cli.main import main
-from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.enforcer.observations import MembershipStore
 from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
@@ -27,15 +26,8 @@ OFTEN = "[enforcer]\ninterval_seconds = 0.2\n"
 #: Each host is an island of its own.
 ISLAND = {"h1": 1.0, "h2": 2.0, "h3": 3.0}
 KEYS = (
-    PlacementKey(
-        level="cluster", resource=build.CLUSTER, key_class="be", name="Before", value=1.0, weight=5.0
-    ),
-    *(
-        PlacementKey(
-            level="node", resource=host, key_class="system", name="SAN", value=value, weight=60, sticky=True
-        )
-        for host, value in ISLAND.items()
-    ),
+    build.key("Before", level="cluster", key_class="be", resource=build.CLUSTER),
+    *(build.node_key(host, "SAN", value, weight=60, sticky=True) for host, value in ISLAND.items()),
 )
 IDLE_AND_BUSY = build.snapshot(*map(build.host, ISLAND), build.vm("starts"), build.vm("stays", "h1"))
 

@@ -16,7 +16,7 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import UnitKind
-from tests.builders import CLUSTER, TOGETHER, group
+from tests.builders import CLUSTER, TOGETHER, group, key, node_key
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
@@ -67,16 +67,11 @@ def parameters() -> st.SearchStrategy[dict[str, str]]:
 def keys(draw: st.DrawFn) -> tuple[PlacementKey, ...]:
     """One key of the operator on all hosts and on some VMs."""
 
-    def key(level: str, resource: str, value: float, weight: float | None) -> PlacementKey:
-        return PlacementKey(
-            level=level, resource=resource, key_class="system", name="SAN", value=value, weight=weight
-        )
-
-    values = st.sampled_from([0.0, 0.5, 1.0])
+    values, weights = st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([-50.0, 60.0])
     placed = draw(st.sets(st.sampled_from(VMS), max_size=3))
     return (
-        *(key("node", host, draw(values), None) for host in HOSTS),
-        *(key("server", vm, draw(values), draw(st.sampled_from([-50.0, 60.0]))) for vm in sorted(placed)),
+        *(node_key(host, "SAN", draw(values)) for host in HOSTS),
+        *(key("SAN", draw(values), draw(weights), resource=vm) for vm in sorted(placed)),
     )
 
 

@@ -18,10 +18,10 @@ from ovirt_placement.rules.elements.verdict import BalanceRequest, Request
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
-from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.builders import CLUSTER, TOGETHER, group, host, node_key, snapshot, vm
 from tests.examples import examples
 from tests.integration.worlds import whole_policies, worlds
-from tests.placement.rules.placement_keys.nodes import keyed, node_key
+from tests.placement.rules.placement_keys.nodes import keyed
 from tests.placement.rules.strategies import HOSTS, VMS
 
 

@@ -8,8 +8,8 @@ from xmlrpc.client import ServerProxy
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot
-from tests.builders import CLUSTER, host, snapshot, vm
+from ovirt_placement.model import FrozenKeys, Snapshot
+from tests.builders import CLUSTER, host, key, node_key, snapshot, vm
 from tests.plugins.proxy_process import running_proxy
 from tests.plugins.published import Publisher, answered_alone
 
@@ -19,19 +19,11 @@ NONE: Args = {}
 FIXED = {"placement_tie": "engine"}
 
 
-def key(name: str, value: float, weight: float | None = None, **place: str) -> PlacementKey:
-    where = {"level": "node", "resource": "h1", "key_class": "system", **place}
-    return PlacementKey(
-        level=where["level"], resource=where["resource"], key_class=where["key_class"],
-        name=name, value=value, weight=weight,
-    )  # fmt: skip
-
-
 KEYS = (
-    *(key("GEN", value, resource=name) for name, value in zip(HOSTS, (1, 1, 0.5, 0, 0), strict=True)),
-    *(key("PRIVATE", float(name == "h4"), resource=name) for name in HOSTS),
-    key("GEN", 1, 60, level="cluster", resource=CLUSTER),
-    key("PRIVATE", 1, -200, level="cluster", resource=CLUSTER),
+    *(node_key(name, "GEN", value) for name, value in zip(HOSTS, (1, 1, 0.5, 0, 0), strict=True)),
+    *(node_key(name, "PRIVATE", float(name == "h4")) for name in HOSTS),
+    key("GEN", 1, 60, "cluster", resource=CLUSTER),
+    key("PRIVATE", 1, -200, "cluster", resource=CLUSTER),
 )
 FROZEN = {"web1": (("Repel1", 1.0),)}
 

@@ -10,13 +10,12 @@ import msgspec
 import pytest
 
 from ovirt_placement.answers.plans import plan_record
-from ovirt_placement.model import PlacementKey
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
-from tests.builders import APART, cluster, group, host, label, snapshot, vm
+from tests.builders import APART, cluster, group, host, key, label, snapshot, vm
 from tests.stored import put_keys, run_of
 from tests.web.running import HOSTILE, Page, addresses, paged
 
@@ -68,16 +67,12 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
             pauses.pause("c1", cluster_name=HOSTILE, reason=OTHER, set_by=HOSTILE, seconds=None)
         with closing(KeyStore(store, engine="default")) as keys:
             named = [("cluster", "c1"), ("server", "a"), ("vdc", "9" * 8)]
-            put_keys(keys, [key(level, on, OTHER[:20]) for level, on in named], set_by=HOSTILE)
+            put_keys(keys, [key(OTHER[:20], level=level, resource=on) for level, on in named], set_by=HOSTILE)
         with closing(MaintenanceStore(store, engine="default")) as runs:
             request = MaintenanceRequest(stop_vms=("a",))
             of = {"cluster": "c1", "cluster_name": HOSTILE, "requested_by": OTHER}
             runs.request(run_of(HOSTILE, OTHER, request=request, **of))
         yield found
-
-
-def key(level: str, on: str, name: str) -> PlacementKey:
-    return PlacementKey(level=level, resource=on, key_class="system", name=name, value=1.0, weight=5.0)
 
 
 def test_each_view_shows_names_as_text(page: Page) -> None:

@@ -13,12 +13,12 @@ from ovirt_enforcer.planners import Call, CallFailed, PlannerProcesses, PlanQues
 from ovirt_enforcer.plans import Holding, repair_plan
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import text
-from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot, state_file
+from ovirt_placement.model import SchedulingPolicy, Snapshot, state_file
 from ovirt_placement.planning.plan import NEVER, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions
 from ovirt_placement.planning.strategies import StrategyName, strategy
-from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
+from tests.builders import APART, CLUSTER, cluster, group, host, key, node_key, snapshot, vm
 from tests.scenarios.stage import play
 
 #: Two clusters: in one, 400 VMs are to be parted on 450 hosts; in the other, two on two.
@@ -248,14 +248,8 @@ def test_placement_keys_are_waited_for_as_rules_are() -> None:
         cluster(scheduling_policy=filters), *map(host, _HOSTS), vm("a", "h1"), vm("c", "h3"),
         group("apart", APART, "a c"),
     )  # fmt: skip
-    keys = [("server", "a", 1.0, -100.0), *(("node", name, float(name == "h1"), None) for name in _HOSTS)]
-    state = replace(
-        state,
-        placement_keys=tuple(
-            PlacementKey(level=level, resource=of, key_class="system", name="SAN", value=value, weight=weight)
-            for level, of, value, weight in keys
-        ),
-    )
+    on_hosts = (node_key(name, "SAN", float(name == "h1")) for name in _HOSTS)
+    state = replace(state, placement_keys=(key("SAN", weight=-100.0, resource="a"), *on_hosts))
     refused = {("a", "h2"): "the engine refused it"}
     for waits, migrations in (({}, 2), ({("a", "h2"): 600.0}, 0), ({("a", "h2"): 601.0}, 2)):
         made = repaired(state, refused, waits, _KEYS)

@@ -10,7 +10,7 @@ from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import PlacementKey, StickyCopy, Vm
 from ovirt_placement.store.keys import KeyStore
 from tests import builders
-from tests.builders import CLUSTER, host, snapshot
+from tests.builders import CLUSTER, host, key, node_key, snapshot
 from tests.stored import put_keys
 
 SAN1, SAN2 = (StickyCopy("v", "SAN", island, 60.0) for island in (1.0, 2.0))
@@ -18,19 +18,14 @@ SAN1, SAN2 = (StickyCopy("v", "SAN", island, 60.0) for island in (1.0, 2.0))
 SET = (("Group1", 1.0), ("Repel1", 1.0))
 
 
-def key(name: str, value: float, weight: float | None = None, **place: Any) -> PlacementKey:
-    fields = {"level": "node", "resource": "h1", "key_class": "system", **place}
-    return PlacementKey(name=name, value=value, weight=weight, **fields)
-
-
 def on_cluster(name: str) -> PlacementKey:
-    return key(name, 1, 50, level="cluster", resource=CLUSTER, key_class="be")
+    return key(name, 1, 50, "cluster", resource=CLUSTER, key_class="be")
 
 
 KEYS = (
-    key("SAN", 1, 60, sticky=True),
-    key("SAN", 2, 60, sticky=True, resource="h2"),
-    key("GEN", 1),
+    node_key("h1", "SAN", 1, weight=60, sticky=True),
+    node_key("h2", "SAN", 2, weight=60, sticky=True),
+    node_key("h1", "GEN"),
     on_cluster("Group1"),
 )
 

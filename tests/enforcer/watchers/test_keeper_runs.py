@@ -14,8 +14,8 @@ from ovirt_placement.model.infrastructure import VM_STATUSES
 from ovirt_placement.store.keys import KeyChange, Run
 from ovirt_service.errors import UserError
 from tests import builders
-from tests.builders import snapshot
-from tests.enforcer.watchers.keeper_bench import KEYS, SAN1, SAN2, SET, Bench, key, opened_bench, vm
+from tests.builders import key, snapshot
+from tests.enforcer.watchers.keeper_bench import KEYS, SAN1, SAN2, SET, Bench, opened_bench, vm
 from tests.placement.databases import database
 from tests.stored import put_keys
 
@@ -197,7 +197,7 @@ def test_a_vm_that_was_missing_for_long_enough_is_forgotten(
     known: Bench, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    set_on_it = key("GEN", 1, 50, level="server", resource="v")
+    set_on_it = key("GEN", resource="v")
     put_keys(known.store, [set_on_it])
     for _ in range(READINGS):
         known.sees(OTHER)

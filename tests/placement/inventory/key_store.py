@@ -9,16 +9,12 @@ from pathlib import Path
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.publication import Publication
-from ovirt_placement.model import PlacementKey, Snapshot
+from ovirt_placement.model import Snapshot
 from ovirt_placement.store.keys import KeyStore
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import configured
 
 DEADLINE_SECONDS = 30
-
-
-def key(name: str, resource: str = "somewhere", level: str = "vdc") -> PlacementKey:
-    return PlacementKey(level=level, resource=resource, key_class="system", name=name, value=1.0, weight=5.0)
 
 
 def configured_over(tmp_path: Path, engine: EngineServer, url: str) -> Path:

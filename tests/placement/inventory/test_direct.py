@@ -26,10 +26,10 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests import builders as build
+from tests.builders import key
 from tests.configuration import write_configuration
 from tests.placement.engine.simulated import owned, simulated
 from tests.placement.engine_server import EngineServer
-from tests.placement.inventory.key_store import key
 from tests.placement.inventory.running import configured, loaded, readings
 from tests.placement.store.conftest import at_once
 from tests.plugins.published import Publisher
@@ -234,13 +234,13 @@ def test_engines_that_share_a_store_are_asked_in_turns_and_never_mixed(
     theirs.close()
     for engine in ("default", "other"):
         keys = KeyStore(config.store.url, engine=engine, patience_seconds=30)
-        put_keys(keys, [key(engine, VM, "server")])
+        put_keys(keys, [key(engine, resource=VM)])
         keys.close()
     for _ in range(2):
         for asked, engine, memory_mb in ((config, "default", 77), (other, "other", 88)):
             found = inventory.snapshot(config=asked, max_age=30)
             assert found.pending == (Pending(vm=VM, host=TARGET, memory_mb=memory_mb),)
-            assert found.placement_keys == (key(engine, VM, "server"),)
+            assert found.placement_keys == (key(engine, resource=VM),)
 
 
 def test_a_store_that_is_not_there_is_none(config: Config) -> None:

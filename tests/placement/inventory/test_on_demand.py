@@ -18,10 +18,10 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests import builders as build
-from tests.builders import rule
+from tests.builders import key, rule
 from tests.configuration import write_configuration
 from tests.placement.engine.simulated import owned, simulated
-from tests.placement.inventory.key_store import key, opened, publication, published, soon
+from tests.placement.inventory.key_store import opened, publication, published, soon
 from tests.placement.inventory.running import ended, loaded, running
 from tests.stored import put_keys
 
@@ -182,7 +182,7 @@ class Stage:
 
     def set_key(self, level: str) -> None:
         with opened(self.config.store.url) as store:
-            put_keys(store, (key("A", "x", level),))
+            put_keys(store, (key("A", level=level),))
 
     def put_rule(self) -> None:
         with closing(RuleStore(self.config.store.url, engine="default", patience_seconds=30)) as store:

@@ -86,7 +86,7 @@ DEADLINE_SECONDS = 30
 
 
 def key(level: str, resource: str, name: str = "GEN") -> PlacementKey:
-    return PlacementKey(level=level, resource=resource, key_class="system", name=name, value=1.0, weight=5.0)
+    return builders.key(name, level=level, resource=resource)
 
 
 def engine() -> Snapshot:

@@ -17,12 +17,11 @@ from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import FrozenKeys, StickyCopy
 from ovirt_placement.store.keys import Run
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
-from tests.builders import rule
+from tests.builders import key, rule
 from tests.placement.databases import database
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.key_store import (
     configured_over,
-    key,
     names,
     opened,
     publication,

@@ -6,8 +6,8 @@ from ovirt_placement.model import SchedulingPolicy, Snapshot
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.strategies import StrategyName
-from tests.builders import CLUSTER, Part, cluster, host
-from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
+from tests.builders import CLUSTER, Part, cluster, host, key, node_key
+from tests.placement.rules.placement_keys.nodes import keyed
 
 ALL = PlanOptions(repair=frozenset({Repair.HARD, Repair.SOFT}))
 PARTLY = PlanOptions(repair=frozenset(Repair))

@@ -1,5 +1,6 @@
 """Placement keys and rules in the store: written once, with who wrote it, and readers learn of it."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from ovirt_placement.store.keys import KeyChange, KeyStore, Run
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.sql.database import StoreAway
 from ovirt_service.errors import UserError
+from tests import builders
 from tests.builders import rule
 from tests.examples import examples
 from tests.placement.databases import database
@@ -23,18 +25,7 @@ def store(opening: Opening) -> KeyStore:
     return opening(KeyStore)
 
 
-def key(
-    name: str,
-    value: float | str = 1.0,
-    weight: float | None = 50.0,
-    *,
-    level: str = "cluster",
-    resource: str = "c1",
-    key_class: str = "system",
-) -> PlacementKey:
-    return PlacementKey(
-        level=level, resource=resource, key_class=key_class, name=name, value=value, weight=weight
-    )
+key = partial(builders.key, level="cluster", resource="c1")
 
 
 def copy(name: str, value: float = 1.0, vm: str = "v1") -> StickyCopy:

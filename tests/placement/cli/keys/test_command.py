@@ -9,11 +9,11 @@ import pytest
 
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import DataCenter, SchedulingPolicy, Snapshot, state_file
-from tests.builders import cluster, host, vm
+from tests.builders import cluster, host, key, node_key, vm
 from tests.docs.shown import fenced, lines_of, printed
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import Starting, StateAsking, cells
-from tests.placement.rules.placement_keys.nodes import key, keyed, node_key
+from tests.placement.rules.placement_keys.nodes import keyed
 
 MISTAKEN = keyed(
     host("h1", name="north"),

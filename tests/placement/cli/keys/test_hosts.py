@@ -13,9 +13,9 @@ from msgspec.structs import replace
 from ovirt_placement.cli import keys
 from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, StickyCopy, VnicProfile
 from ovirt_placement.store.keys import KeyStore, Run
-from tests.builders import cluster, host, snapshot, vm
+from tests.builders import cluster, host, node_key, snapshot, vm
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting, StateAsking
-from tests.placement.rules.placement_keys.nodes import keyed, node_key
+from tests.placement.rules.placement_keys.nodes import keyed
 from tests.stored import put_keys
 
 # -- Keys of hosts while hosts join, leave and move, and while several people change them at once.

@@ -9,7 +9,7 @@ from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.keys import KeyStore
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
-from tests.builders import cluster, host, snapshot, vm
+from tests.builders import cluster, host, key, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import cluster_policy, policy_named
 from tests.stored import put_keys
@@ -40,7 +40,7 @@ def weights(live: LiveEngine, of: str = "c1") -> dict[str, float | None]:
 
 
 def special(name: str, weight: float, on: str = "c1") -> PlacementKey:
-    return PlacementKey(level="cluster", resource=on, key_class="system", name=name, value=0.0, weight=weight)
+    return key(name, 0.0, weight, "cluster", resource=on)
 
 
 def test_the_cluster_has_them_and_they_are_shown_before(live: LiveEngine) -> None:

@@ -26,10 +26,22 @@ from ovirt_placement.rules.affinity.groups import tied_parts
 from ovirt_placement.rules.catalogue import asks
 from ovirt_placement.rules.elements.rule import Contradiction, Judgement
 from ovirt_placement.rules.placement_rules.in_force import KINDS
-from tests.builders import APART, CLUSTER, DISABLED, TOGETHER, cluster, group, host, rule, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    DISABLED,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    key,
+    node_key,
+    rule,
+    snapshot,
+    vm,
+)
 from tests.examples import examples
 from tests.placement.planning.clusters import drawn
-from tests.placement.rules.placement_keys.nodes import key, node_key
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import satisfied
 

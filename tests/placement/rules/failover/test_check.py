@@ -18,10 +18,22 @@ from ovirt_placement.rules.elements.verdict import Request, Verdict
 from ovirt_placement.rules.failover.check import HaCheck, by_engine, check
 from ovirt_placement.rules.failover.outcomes import Outside, Survival, Unknown
 from tests import builders as build
-from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, pending, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_APART,
+    TOGETHER,
+    cluster,
+    group,
+    host,
+    key,
+    node_key,
+    pending,
+    snapshot,
+    vm,
+)
 from tests.examples import examples
 from tests.placement.rules.failover.restarting import passes, survives
-from tests.placement.rules.placement_keys.nodes import key, node_key
 
 KEYED = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
 THREE = (host("h1"), host("h2"), host("h3"))

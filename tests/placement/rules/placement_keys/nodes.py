@@ -28,7 +28,7 @@ from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
 from ovirt_placement.rules.placement_keys.units import decide_vm, filter_hosts, rank_hosts
 from tests import builders as build
-from tests.builders import host
+from tests.builders import host, key
 
 #: The VM that is placed; all that its keys can be set on has the same id.
 NEW = "new"
@@ -178,25 +178,6 @@ def ranks(state: Snapshot, *hosts: str, **fields: Any) -> dict[str, int]:
 
 def accepted(state: Snapshot, *hosts: str, **fields: Any) -> list[str]:
     return [verdict.host for verdict in filter_hosts(state, asked(*hosts, **fields)) if verdict.accepted]
-
-
-def key(
-    name: str,
-    value: float | str = 1.0,
-    weight: float | None = 100.0,
-    level: str = "server",
-    key_class: str = "system",
-    **fields: Any,
-) -> PlacementKey:
-    """A key of a resource; the VM "new" itself, unless a test says otherwise."""
-    defaults: dict[str, Any] = {"resource": "new", "sticky": False}
-    return PlacementKey(
-        level=level, key_class=key_class, name=name, value=value, weight=weight, **{**defaults, **fields}
-    )
-
-
-def node_key(host: str, name: str, value: float | str = 1.0, **fields: Any) -> PlacementKey:
-    return key(name, value, fields.pop("weight", None), "node", resource=host, **fields)
 
 
 def keyed(

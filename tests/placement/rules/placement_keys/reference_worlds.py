@@ -22,7 +22,7 @@ from ovirt_placement.model import (
 )
 from ovirt_placement.rules.placement_keys.keys import KeySettings
 from tests import builders as build
-from tests.placement.rules.placement_keys.nodes import key
+from tests.builders import key
 
 #: The VM that is placed, the others, and where all of them may be.
 NEW, OTHERS = "new", ("a", "b", "c", "d")

@@ -28,8 +28,8 @@ from ovirt_placement.rules.placement_keys.hierarchy import (
 from ovirt_placement.rules.placement_keys.host_table import copies_after_start
 from ovirt_placement.rules.placement_keys.keys import key_kind, number, validate
 from ovirt_placement.rules.placement_keys.units import compiled_keys, filter_hosts, rank_hosts
-from tests.builders import cluster, host, vm
-from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, key, keyed, node_key
+from tests.builders import cluster, host, key, node_key, vm
+from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, keyed
 from tests.placement.rules.placement_keys.reference import LADDER
 
 #: What stands on each level for the VM below, the weakest first.

@@ -23,9 +23,9 @@ from ovirt_placement.rules.placement_keys.host_table import (
 )
 from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
 from ovirt_placement.rules.placement_keys.units import rank_hosts
-from tests.builders import cluster, host, pending, vm
+from tests.builders import cluster, host, key, node_key, pending, vm
 from tests.examples import examples
-from tests.placement.rules.placement_keys.nodes import accepted, key, keyed, node_key
+from tests.placement.rules.placement_keys.nodes import accepted, keyed
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, OTHERS, worlds
 
 REQUEST = Request((NEW,), HOSTS)

@@ -22,18 +22,8 @@ from ovirt_placement.rules.placement_keys.units import (
     filter_hosts,
     rank_hosts,
 )
-from tests.builders import TOGETHER, cluster, group, host, vm
-from tests.placement.rules.placement_keys.nodes import (
-    TWO_HOSTS,
-    accepted,
-    asked,
-    key,
-    keyed,
-    node,
-    node_key,
-    place,
-    ranks,
-)
+from tests.builders import TOGETHER, cluster, group, host, key, node_key, vm
+from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, asked, keyed, node, place, ranks
 
 
 @pytest.mark.parametrize(

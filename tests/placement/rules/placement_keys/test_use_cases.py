@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import PlacementKey
+from tests.builders import key, node_key
 from tests.placement.rules.placement_keys import nodes
-from tests.placement.rules.placement_keys.nodes import key, node_key
 
 
 def node(
