@@ -47,13 +47,11 @@ def cluster(
 
 def state() -> Snapshot:
     owned = {"quota": "customer-7", "memory_mb": 2048, "guaranteed_mb": 2048}
-    licensed = {"template": "windows"}
     busy = {"status": "up", "vcpus": 16, "usage_cpu_percent": 90}
     idle_just_now = {"cpu_percent": 5, "load_average_5m": 15}
     small = {"memory_mb": 5000, "free_mb": 5000}
     return build.snapshot(
         *cluster("private", 3, owned, {}, owned, **small),
-        *cluster("licence", 3, licensed, {}, licensed, {}),
         *cluster("spread", 3, *[{"custom_properties": SPREAD}] * 6),
         *cluster("island", 4, {}),
         *cluster("load", 2, busy | {"host": "load-h1"}, {}, {}, cpu_percent=95),
@@ -77,12 +75,6 @@ KEYS = (
     build.key("SHARED", 1, 50, "cluster", resource="private"),
     build.key("PRIV7", 1, 100, "billing_entity", resource="customer-7"),
     build.key("SHARED", 1, -200, "billing_entity", resource="customer-7"),
-    # Licensed for what the template holds; others rather go elsewhere.
-    *on_hosts("licence", "WINLIC", 1, 0, 0),
-    *on_hosts("licence", "NOWINLIC", 0, 1, 1),
-    build.key("WINLIC", 1, 100, "image", resource="windows"),
-    build.key("NOWINLIC", 1, -200, "image", resource="windows"),
-    build.key("WINLIC", 0, 20, "cluster", resource="licence"),
     # Two islands of storage.
     *on_hosts("island", "SAN", 1, 1, 2, 2, weight=60),
     # Idle hosts.
@@ -140,13 +132,6 @@ def test_a_virtual_private_cloud_takes_its_owner_alone_and_its_owner_goes_nowher
     engine.world.until_called("runFilters", 1, "private-a", "private-b")
     with pytest.raises(ovirtsdk4.Error):  # full: the shared hosts are refused nevertheless
         engine.start("private-c")
-
-
-def test_a_licence_bound_template_runs_where_the_licence_is_and_others_rather_do_not(
-    engine: KeyWorld,
-) -> None:
-    assert {engine.start(f"licence-{letter}") for letter in "ac"} == {"licence-h1"}
-    assert {engine.start(f"licence-{letter}") for letter in "bd"} <= {"licence-h2", "licence-h3"}
 
 
 def test_a_soft_spread_fills_hosts_evenly(engine: KeyWorld) -> None:

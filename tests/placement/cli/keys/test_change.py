@@ -95,14 +95,9 @@ def test_key_of_hosts_exists_on_all_of_a_cluster_or_on_none(live: LiveEngine) ->
         ("set G 1 5 --on image windows", 'no image "windows"; give its id'),
         ("set G 1 heavy --on server v1", 'the weight "heavy" is no number'),
         ("set G 1 nan --on server v1", 'the weight "nan" is no number'),
-        ("set G 1 1e999 --on server v1", 'the weight "1e999" is no number'),
-        ("set G 1 1_0 --on server v1", 'the weight "1_0" is no number'),
         (f"set G {'9' * 400} 1 --on server v1", "value-not-numeric: its value is no number"),
         ("set G 1 5 --on node h1", "keys of hosts have no weight, unless they are sticky"),
         ("set #RAM_RATIO 0 --on node h2", "ratio-out-of-range: a contention ratio is greater than 0 and"),
-        ("set #RAM_RATIO 1000 --on node h2", "ratio-out-of-range"),
-        ("set #RAM_RATIO much --on node h2", "value-not-numeric"),
-        ("set #RAM_RATIO 1.5 --on node h2 --as customer", "customer-key-not-allowed-here"),
         ("set #RAM_RATIO 1.5 9 --on cluster c1", "only #RAM, #CPU and #LOAD, and on hosts #RAM_RATIO"),
         ("set G 1 5 --on server twin", 'server "twin" is ambiguous: say v4 (down) or v5 (down)'),
         ("set G 1 5 --on server server v1", "unrecognized arguments"),
@@ -121,7 +116,6 @@ def test_key_of_hosts_exists_on_all_of_a_cluster_or_on_none(live: LiveEngine) ->
         ("explain v9", 'no VM "v9"'),
         ("check --keys nowhere.yaml", "nowhere.yaml: cannot read the keys: No such file or directory"),
         ("export --state nowhere.json", "nowhere.json: cannot read the state file: No such file or"),
-        ("import nowhere.yaml", "nowhere.yaml: cannot read the keys: No such file or directory"),
     ],
 )
 def test_what_cannot_be_is_said_with_what_would_be_right_and_ends_with_2(
@@ -262,14 +256,7 @@ RIGHT = "{level: server, resource: web, name: A, value: 1, weight: 5}"
 @pytest.mark.parametrize(
     ("setter", "text", "complaint"),
     [
-        ("", ON_CLUSTER.replace("name", "class: customer, name"), "customer-key-not-allowed-here: "),
-        (
-            "",
-            "{level: server, resource: web, name: _B, value: x, weight: 5}",
-            "server web: system key _B: value-not-numeric, reserved-as-system: ",
-        ),
         ("", "{level: node, resource: north, name: B, value: 1}", "host south: node-key-set-differs: "),
-        ("", RIGHT.replace("web", "wep"), 'keys[1].resource: no VM "wep"'),
         ("", RIGHT, 'keys[1]: "A" is set there by keys[0] already'),
         ("customer", RIGHT.replace("A", "B, class: system"), "only keys of class customer"),
         ("operator", RIGHT.replace("A", "B, class: customer"), "only keys of class system"),

@@ -13,9 +13,8 @@ from msgspec.structs import replace
 from ovirt_placement.cli import keys
 from ovirt_placement.model import Disk, Network, Nic, PlacementKey, Snapshot, StickyCopy, VnicProfile
 from ovirt_placement.store.keys import KeyStore, Run
-from tests.builders import cluster, host, node_key, snapshot, vm
-from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting, StateAsking
-from tests.placement.rules.placement_keys.nodes import keyed
+from tests.builders import cluster, host, snapshot, vm
+from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting
 from tests.stored import put_keys
 
 # -- Keys of hosts while hosts join, leave and move, and while several people change them at once.
@@ -136,6 +135,7 @@ def test_a_ratio_is_set_and_removed_on_one_host_alone(serving: Starting) -> None
         assert chosen(live) == ["h2"]
         assert live.data(0, "keys", "check")["mistakes"] == []
         assert [one["kind"] for one in live.data(0, "keys", "list")["keys"]] == ["ratio"]
+        assert live.data(0, "keys", "show", "south")["ratios"]["memory"] == {"value": 1.5, "source": "host"}
         live.run(0, "keys", "unset", "#RAM_RATIO", "--on", "node", "south")
         assert chosen(live) == []
 
@@ -144,32 +144,12 @@ def test_define_gives_one_to_the_hosts_that_are_named(serving: Starting) -> None
     with serving(snapshot(*PARTS)) as live:
         live.run(0, "keys", "define", "#CPU_RATIO", "--cluster", "blue", "--values", "north=4")
         assert [one["place"] for one in live.data(0, "keys", "list")["keys"]] == ["node north"]
+        shown = live.run(0, "keys", "show", "north")[0].splitlines()
+        assert shown[-1] == "Contention ratios: memory 1 (the policy's), CPUs 4 (its own)"
         live.run(0, "keys", "define", "#CPU_RATIO", "--cluster", "blue", "--default", "3")
         assert [one["value"] for one in live.data(0, "keys", "list")["keys"]] == [3.0, 3.0]
         live.run(0, "keys", "unset", "#CPU_RATIO", "--cluster", "blue")
         assert live.data(0, "keys", "list")["keys"] == []
-
-
-def test_show_reports_the_ratios_and_whose_word_they_are(serving: Starting) -> None:
-    by_policy = {"placement_memory_ratio": "2"}
-    state = snapshot(cluster("c1", name="blue", scheduling_properties=by_policy), *PARTS[1:])
-    with serving(state) as live:
-        live.run(0, "keys", "set", "#CPU_RATIO", "4", "--on", "node", "south")
-        assert live.data(0, "keys", "show", "south")["ratios"] == {
-            "memory": {"value": 2.0, "source": "policy"},
-            "cpu": {"value": 4.0, "source": "host"},
-        }
-        out, _ = live.run(0, "keys", "show", "north")
-        assert out.splitlines()[-1] == "Contention ratios: memory 2 (the policy's), CPUs 1 (the cluster's)"
-
-
-def test_in_a_state_file_a_good_one_counts_and_a_wrong_one_is_reported(asking: StateAsking) -> None:
-    good, bad = (keyed(*PARTS, keys=(node_key("h2", "#RAM_RATIO", ratio),)) for ratio in (1.5, -1.5))
-    assert asking.data(0, "keys explain new", good)["choice"] == ["h2"]
-    assert asking.data(0, "where new --placement-keys", good)
-    assert asking.data(0, "keys explain new", bad)["choice"] == []
-    (wrong,) = asking.data(1, "keys check", bad)["mistakes"]
-    assert (wrong["where"], wrong["codes"]) == ("node south: system key #RAM_RATIO", ["ratio-out-of-range"])
 
 
 # -- Keys of objects that the engine has no more: reported by `keys check`, removed by `keys prune` alone.

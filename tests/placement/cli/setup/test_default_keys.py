@@ -114,12 +114,6 @@ def test_clusters_that_use_the_policy_already_have_them_and_no_others(live: Live
     assert weights(live, "c1") == weights(live, "c2") == WEIGHTS
 
 
-def test_without_the_option_nothing_is_given(live: LiveEngine) -> None:
-    live.run(0, *SET_UP)
-    live.run(0, "setup", "--cluster", "red")
-    assert weights(live, "c2") == {}
-
-
 @pytest.mark.system
 def test_all_policies(starting: Starting) -> None:
     state = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), cluster("c3", name="grey"))

@@ -4,19 +4,10 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ovirt_placement.model import (
-    DataCenter,
-    Disk,
-    Network,
-    Nic,
-    PlacementKey,
-    Snapshot,
-    StickyCopy,
-    VnicProfile,
-)
+from ovirt_placement.model import DataCenter, Disk, Network, Nic, PlacementKey, Snapshot, VnicProfile
 from ovirt_placement.model.record import SETTABLE
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.hierarchy import (
@@ -25,11 +16,10 @@ from ovirt_placement.rules.placement_keys.hierarchy import (
     compile_keys,
     find_mistakes,
 )
-from ovirt_placement.rules.placement_keys.host_table import copies_after_start
 from ovirt_placement.rules.placement_keys.keys import key_kind, number, validate
 from ovirt_placement.rules.placement_keys.units import compiled_keys, filter_hosts, rank_hosts
 from tests.builders import cluster, host, key, node_key, vm
-from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, keyed
+from tests.placement.rules.placement_keys.nodes import keyed
 from tests.placement.rules.placement_keys.reference import LADDER
 
 #: What stands on each level for the VM below, the weakest first.
@@ -98,35 +88,6 @@ def test_property_sets_the_servers_customer_keys() -> None:
     assert [(one.key.name, one.codes) for one in compiled.ignored] == [("B", ("weight-zero",))]
 
 
-@pytest.mark.parametrize(
-    "text", ["A", "A:1", "A:x:1", "#RAM:0:100", "A:1:1;B:1:1", "A:1:1,", "A=1:1", " A:1:1"]
-)
-def test_property_that_cannot_be_read_is_ignored_and_stops_no_start(text: str) -> None:
-    state = keyed(*TWO_HOSTS, vm("new", custom_properties={"placement_keys": text}))
-    assert compiled_keys(state, "new").customer == {}
-    assert accepted(state) == ["h1", "h2"]
-
-
-def test_sticky_copy_is_weaker_than_the_server_and_stronger_than_its_offer() -> None:
-    copy = StickyCopy(vm="new", name="K", value=2, weight=60)
-    offer, own = key("K", 3.0, level="server_offer", resource="type1"), key("K", 4.0)
-    for keys, value in (((offer,), 2), ((offer, own), 4)):
-        state = keyed(vm("new", instance_type="type1"), keys=keys, copies=(copy,))
-        assert compiled_keys(state, "new").system["K"].value == value
-
-
-def test_start_copies_the_sticky_keys_and_replaces_older_copies() -> None:
-    older = (
-        StickyCopy(vm="new", name="SAN", value=2, weight=60),
-        StickyCopy(vm="new", name="OLD", value=1, weight=5),
-        StickyCopy(vm="other", name="THEIRS", value=3, weight=60),
-    )
-    assert copies_after_start("new", older, [node_key("h1", "SAN", 1.0, sticky=True, weight=60.0)]) == (
-        StickyCopy(vm="new", name="SAN", value=1, weight=60),
-        StickyCopy(vm="new", name="OLD", value=1, weight=5),
-    )
-
-
 KEYS = st.builds(
     key,
     st.sampled_from(["K", "L"]),
@@ -144,20 +105,6 @@ def test_every_key_on_the_ladder_is_reported_once(keys: list[PlacementKey]) -> N
     for winner in (*compiled.system.values(), *compiled.customer.values()):
         reported += [winner.source, *winner.hidden]
     assert sorted(map(repr, reported)) == sorted(repr(one) for one in keys if one.level in LADDER)
-
-
-def test_ignored_key_says_why() -> None:
-    (ignored,) = compile_keys([key("K", key_class="customer", level="vdc"), node_key("h1", "K")]).ignored
-    assert ignored.codes == ("customer-key-not-allowed-here",)
-
-
-def test_wrong_sticky_flag_hides_no_key() -> None:
-    assert compile_keys([key("K", sticky=True)]).system["K"].value == 1
-
-
-def test_on_one_resource_the_customer_beats_the_billing_entity_in_any_order() -> None:
-    keys = [key("K", 1.0, key_class="customer"), key("K", 2.0, key_class="be")]
-    assert [compile_keys(order).customer["K"].value for order in (keys, keys[::-1])] == [1, 1]
 
 
 #: The levels where a customer may set keys, as table 1.1 has them: all that is theirs, and no offer.
@@ -287,6 +234,9 @@ def state(text: str) -> Snapshot:
 
 
 @given(TEXTS)
+@example("A:1:1;B:1:1")
+@example(" A:1:1")
+@example("#RAM:0:100")
 def test_no_text_stops_a_start_and_one_of_another_form_is_reported_and_sets_nothing(text: str) -> None:
     world, request = state(text), Request(("v1",), ("h1", "h2"))
     assert all(verdict.accepted for verdict in filter_hosts(world, request))
