@@ -24,7 +24,7 @@ PYTEST_ARGS ?= -n $(shell expr 2 \* $$(nproc)) --max-worker-restart=0
 OLD_SQLITE := .work/old-sqlite/libsqlite3.so.0
 ON_THE_STORE := tests/placement/store tests/enforcer/leaders
 ON_DIGESTS := tests/placement/engine/connection tests/placement/store \
-    tests/proxy/contract tests/integration/test_demo.py
+    tests/proxy/test_contract.py tests/integration/test_demo.py
 # What the RPMs hold of others, as locked.
 WHEELS := .work/rpm/wheels/.fetched
 # Tests start a thousand interpreters: each would compile all of the project anew where this is set.

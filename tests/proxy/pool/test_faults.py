@@ -1,7 +1,9 @@
 """Each way a unit can misbehave costs its own answer only, under load, in time, and leaves nothing behind."""
 
 import contextlib
-import random
+import http.client
+import os
+import signal
 import threading
 import time
 import xmlrpc.client
@@ -12,8 +14,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ..running import RunningProxy, eventually, serving, units, well
-from .watching import HEALTHY
+from tests.proxy.pool.watching import CONFIG, HEALTHY, RELOADING
+from tests.proxy.running import RunningProxy, eventually, serving, units, write_plugins
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
@@ -87,7 +89,7 @@ PLUGINS = "import contextlib, ctypes, os, subprocess, sys, time\n" + units(
     **{name: deed for name, (deed, _) in FAULTS.items()}
 )
 
-CONFIG = f"""
+LIMITED = f"""
 [calls]
 deadline_seconds = {DEADLINE}
 [workers]
@@ -98,7 +100,7 @@ most = 12
 
 @pytest.fixture
 def proxy(tmp_path: Path) -> Iterator[RunningProxy]:
-    with serving(tmp_path, config=CONFIG, healthy=HEALTHY, faults=PLUGINS) as started:
+    with serving(tmp_path, config=LIMITED, healthy=HEALTHY, faults=PLUGINS) as started:
         yield started
 
 
@@ -168,34 +170,88 @@ def test_a_hanging_unit_leaves_workers_to_the_others(proxy: RunningProxy) -> Non
     assert max(times) < DEADLINE
 
 
-def test_no_call_is_lost_while_workers_are_killed(proxy: RunningProxy) -> None:
-    stop = threading.Event()
-    killed = []
+# -- A proxy that ends leaves no process behind, whatever it was doing.
+LINGERING = units(Lingering="import subprocess; subprocess.run(['sleep', '600'])")
+CURIOUS = units(Curious="import os; return [name for name in hosts if name in os.environ]")
+LOADING = "[workers]\nload_seconds = 600\n[reload]\nwatch_seconds = 0.05\n"
 
-    def kill_workers() -> None:
-        chance = random.Random(1)
-        while not stop.wait(0.1):
-            workers = proxy.workers()
-            if workers:
-                victim = chance.choice(workers)
-                victim.kill()
-                killed.append(victim.pid)
 
-    def call(_: int) -> int:
-        done = 0
-        with proxy.client() as client:
-            while len(killed) < 20:
-                answer = client.runFilters(["Healthy"], HOSTS, "vm", {})
-                assert answer == well(HOSTS[1:])
-                done += 1
-        return done
+@pytest.fixture
+def mark() -> dict[str, str]:
+    """By it a proxy's processes are known."""
+    return {"MARK_OF_THIS_TEST": os.urandom(8).hex()}
 
-    killer = threading.Thread(target=kill_workers)
-    killer.start()
-    try:
-        with ThreadPoolExecutor(4) as clients:
-            assert sum(clients.map(call, range(4))) > 0
-    finally:
-        stop.set()
-        killer.join()
-    assert len(killed) >= 20
+
+def test_ending_while_plugins_are_loaded_leaves_nothing_behind(tmp_path: Path, mark: dict[str, str]) -> None:
+    with serving(tmp_path, config=RELOADING, environment=mark, healthy=HEALTHY) as proxy:
+        before = len(proxy.descendants())
+        write_plugins(tmp_path / "plugins", hanging="while True: pass")
+        eventually(lambda: len(proxy.descendants()) > before)
+        proxy.stop()
+        assert _marked(mark) == []
+
+
+def test_ending_while_a_parent_is_replaced_leaves_nothing_behind(
+    tmp_path: Path, mark: dict[str, str]
+) -> None:
+    with serving(tmp_path, config=CONFIG, environment=mark, healthy=HEALTHY) as proxy:
+        (zygote,) = psutil.Process(proxy.process.pid).children()
+        zygote.send_signal(signal.SIGKILL)
+        eventually(lambda: "has ended; restarting it" in proxy.log)
+        proxy.stop()
+        assert _marked(mark) == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "while True: pass",
+        "import time; time.sleep(600)",
+        "import subprocess; subprocess.run(['sleep', '600'])",
+    ],
+    ids=["busy", "asleep", "waiting"],
+)
+def test_a_proxy_that_is_killed_while_plugins_are_loaded_leaves_nothing_behind(
+    tmp_path: Path, mark: dict[str, str], module: str
+) -> None:
+    with serving(tmp_path, config=LOADING, environment=mark, healthy=HEALTHY) as proxy:
+        before = len(proxy.descendants())
+        write_plugins(tmp_path / "plugins", hanging=module)
+        eventually(lambda: len(proxy.descendants()) > before)
+        proxy.kill()
+        eventually(lambda: _marked(mark) == [])
+
+
+def test_a_proxy_that_is_killed_leaves_nothing_behind_of_what_units_do(
+    tmp_path: Path, mark: dict[str, str]
+) -> None:
+    with serving(tmp_path, environment=mark, units=LINGERING) as proxy:
+        before = len(proxy.descendants())
+        asking = threading.Thread(target=_in_vain, args=(proxy,))
+        asking.start()
+        eventually(lambda: len(proxy.descendants()) > before)
+        proxy.kill()
+        eventually(lambda: _marked(mark) == [])
+        asking.join()
+
+
+def test_plugins_do_not_see_the_password(tmp_path: Path) -> None:
+    given = {"OVIRT_PASSWORD": "secret", "OVIRT_TOKEN": "secret", "OTHER": "known"}
+    with serving(tmp_path, environment=given, units=CURIOUS) as proxy:
+        assert proxy.filters(["Curious"], list(given))["result"] == ["OTHER"]
+
+
+def _in_vain(proxy: RunningProxy) -> None:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        proxy.filters(["Lingering"], ["h1"])
+
+
+def _marked(mark: dict[str, str]) -> list[psutil.Process]:
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if mark.items() <= process.environ().items():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found

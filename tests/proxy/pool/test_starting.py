@@ -1,10 +1,12 @@
 """Workers that do not start, lose their zygote, or fail to import a module: tried again, later each time."""
 
 import contextlib
+import random
 import re
 import signal
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -165,9 +167,22 @@ def test_a_call_does_not_spend_its_tries_on_workers_that_die_with_the_zygote(tmp
         assert answer == well(HOSTS[1:])
 
 
+def kill_worker(proxy: RunningProxy) -> bool:
+    """The same of one of its workers."""
+    with contextlib.suppress(psutil.NoSuchProcess, IndexError):
+        random.choice(proxy.workers()).kill()
+        return True
+    return False
+
+
 @pytest.mark.system
-@pytest.mark.parametrize("kills", [20, pytest.param(1000, marks=pytest.mark.nightly)])
-def test_no_call_is_lost_while_zygotes_are_killed(tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize(
+    ("kill", "kills"),
+    [(kill_worker, 20), (kill_zygote, 20), pytest.param(kill_zygote, 1000, marks=pytest.mark.nightly)],
+)
+def test_no_call_is_lost_while_workers_and_zygotes_are_killed(
+    tmp_path: Path, kill: Callable[[RunningProxy], bool], kills: int
+) -> None:
     config = "[calls]\ndeadline_seconds = 60\n[workers]\nwarm = 4\nmost = 8\n"
     killed, over = 0, threading.Event()
 
@@ -186,7 +201,7 @@ def test_no_call_is_lost_while_zygotes_are_killed(tmp_path: Path, kills: int) ->
             while killed < kills:
                 eventually(proxy.workers)
                 time.sleep(0.01 * (killed % 10))
-                killed += kill_zygote(proxy)
+                killed += kill(proxy)
         finally:
             over.set()
         assert sum(counts) > kills

@@ -4,12 +4,20 @@ from contextlib import suppress
 
 import psutil
 
-from ..running import RunningProxy, units
+from tests.proxy.running import RunningProxy, units
 
 HOSTS = ["h1", "h2"]
 WARM = 4
 
 HEALTHY = units(Healthy="return hosts[1:]")
+#: There is nothing wrong in it.
+GOOD = '''
+class Good:
+    properties_validation = "good_limit=[0-9]+"
+    def do_filter(self, hosts, vm, args):
+        """Accepts all"""
+        return hosts
+'''
 
 CONFIG = f"""
 [calls]
@@ -20,6 +28,7 @@ most = {WARM}
 memory_mib = 64
 load_seconds = 0.5
 """
+RELOADING = f"{CONFIG}[reload]\nwatch_seconds = 0.05\n"
 
 
 def serves(proxy: RunningProxy, pid: int) -> bool:

@@ -9,9 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ..pool.watching import CONFIG, HEALTHY, HOSTS, WARM, kill_workers
-from ..running import eventually, running, serving, units, well, write_plugins
-from .good import GOOD
+from tests.proxy.pool.watching import CONFIG, GOOD, HEALTHY, HOSTS, RELOADING, WARM, kill_workers
+from tests.proxy.running import eventually, running, serving, units, well, write_plugins
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
@@ -107,8 +106,6 @@ def test_units_of_one_call_run_side_by_side(tmp_path: Path) -> None:
         answer = proxy.filters(["MeetA", "MeetB", "MeetC"], ["h1"], {"meeting": str(meeting)})
     assert answer["result_code"] == 0
 
-
-RELOADING = f"{CONFIG}[reload]\nwatch_seconds = 0.05\n"
 
 #: Each loads without an error, and leaves no worker that answers.
 KEEPS_WORKERS_FROM_STARTING = {

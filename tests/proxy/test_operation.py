@@ -15,9 +15,8 @@ import pytest
 import trustme
 
 from tests.pages import faults
+from tests.proxy.running import COMMAND, RunningProxy, command, eventually, running, units, write_plugins
 from tests.service.listening import systemd
-
-from ..running import COMMAND, RunningProxy, command, eventually, running, units, write_plugins
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]

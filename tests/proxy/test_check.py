@@ -8,9 +8,8 @@ import pytest
 
 from tests.paths import PLUGINS
 from tests.placement.cli.documents import defined
-
-from ..running import command, write_plugins
-from .good import GOOD
+from tests.proxy.pool.watching import GOOD
+from tests.proxy.running import command, write_plugins
 
 pytestmark = pytest.mark.system
 
