@@ -1,6 +1,6 @@
 """`why VM --last`: what a proxy recorded is reported with names, from rotated files too.
 
-That a real proxy records so is shown by test_why_last_night, and by tests/proxy/test_operation.py of each field.
+That a real proxy records so is shown by test_why_last_night, and by test_operation.py of each field.
 """
 
 import os

@@ -18,10 +18,9 @@ from ovirt_placement.answers.keys.change import (
     decided,
     key_change_lines,
     keys_change,
-    read_records,
 )
 from ovirt_placement.answers.question import AuthoredState
-from ovirt_placement.cli.changes import add_writing, connected, login_name, opened, show_change, stops
+from ovirt_placement.cli.changes import add_writing, connected, login_name, opened, show_change, stops, stored
 from ovirt_placement.cli.questions import (
     PATIENCE_SECONDS,
     Reading,
@@ -38,7 +37,7 @@ from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import PlacementKey, Snapshot, yaml_files
 from ovirt_placement.model.names import LISTED_WITH_DEVICES, find_place, gone_keys
 from ovirt_placement.model.record import NODE, SETTABLE, SYSTEM
-from ovirt_placement.store.keys import KeyChange, KeyStore, SetKey
+from ovirt_placement.store.keys import KeyChange, KeyRecords, KeyStore, SetKey
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -51,8 +50,8 @@ def read_keys(args: argparse.Namespace) -> AuthoredState:
     snapshot = read_state(args)
     authors: tuple[SetKey, ...] = ()
     if args.state is None:
-        with opened(KeyStore, args, create=False) as store:
-            records, authors = read_records(store)
+        nothing = KeyRecords(0), authors
+        records, authors = stored(KeyStore, args, lambda store: (store.records(), store.all_keys()), nothing)
         snapshot = with_keys(snapshot, records)
     if args.keys is not None:
         if args.state is None:  # they may refer to what no key in the store refers to
@@ -139,20 +138,22 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
         """By an engine read now, with the keys as they are to be."""
         from ovirt_placement.answers.plans.what_if import changed_keys  # planning takes long to load
 
-        with opened(KeyStore, args, create=False) as store:
-            records, _ = read_records(store)
-        before = with_keys(read_engine(args), records)
+        before = with_keys(read_engine(args), _records(args))
         change, against = decided(engine, before.placement_keys, decide)
         return before, changed_keys(before, change, (against,) if against else ())
 
     if (status := stops(args, intended)) is not None:
         return status
-    with opened(KeyStore, args, create=not args.dry_run) as store:
-        if args.dry_run:
-            change = judged(read_records(store)[0].placement_keys)
-        else:
+    if args.dry_run:
+        change = judged(_records(args).placement_keys)
+    else:
+        with opened(KeyStore, args) as store:
             change = store.change(judged, set_by=login_name(), title=partial(key_title, snapshot=engine))
     return _report(args, keys_change(engine, standing, change, dry_run=args.dry_run))
+
+
+def _records(args: argparse.Namespace) -> KeyRecords:
+    return stored(KeyStore, args, KeyStore.records, KeyRecords(0))
 
 
 def prune(args: argparse.Namespace) -> int:

@@ -10,15 +10,14 @@ from functools import partial
 from pathlib import Path
 
 from ovirt_placement import config
-from ovirt_placement.answers.keys.change import read_records
 from ovirt_placement.answers.orders import StoreChangeDocument, StoreContent
-from ovirt_placement.cli.changes import connected, login_name, opened, show_change
+from ovirt_placement.cli.changes import connected, login_name, show_change, stored
 from ovirt_placement.cli.questions import add_change, add_command, add_config
 from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import state_file
 from ovirt_placement.model.names import counted
 from ovirt_placement.store import backup
-from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.store.keys import KeyRecords, KeyStore
 from ovirt_placement.store.sql.access import PERSON_SECONDS, EngineRows
 from ovirt_placement.store.sql.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
@@ -58,8 +57,8 @@ def _print_snapshot(args: argparse.Namespace) -> int:
         with connected(args) as connection:
             snapshot = read_snapshot(connection, statistics=args.statistics, devices=args.devices)
         try:
-            with opened(KeyStore, args, create=False) as store:
-                snapshot = with_keys(snapshot, read_records(store)[0])
+            records = stored(KeyStore, args, KeyStore.records, KeyRecords(0))
+            snapshot = with_keys(snapshot, records)
         except UserError as error:  # without the keys the state may still be of use
             _log.warning("placement keys are left out: %s", error)
     sys.stdout.buffer.write(escaped(state_file.dumps(snapshot).decode()).encode())

@@ -169,8 +169,7 @@ class Questions:
         return self.once(("why of all", vm.id), lambda: why(self.view.snapshot, vm, hosts))
 
     def keys_of(self, one: Vm | Host) -> Any:
-        ask: Any = compiled.keys_of_vm if isinstance(one, Vm) else compiled.keys_of_host
-        return self.once(("keys", one.id), lambda: ask(self.view.snapshot, one))
+        return self.once(("keys", one.id), lambda: compiled.shown_keys(self.view.snapshot, one))
 
     @question(
         "map",

@@ -15,8 +15,8 @@ from ovirt_placement.inventory.stored import with_keys
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot
 from ovirt_placement.model.names import clusters_of, find_place, find_resource, resource_word
 from ovirt_placement.model.record import NODE, SERVER, SETTABLE, KeyPlace, check_text, figures, written
-from ovirt_placement.store.keys import KeyChange, KeyStore, SetKey
-from ovirt_placement.store.sql.access import opened
+from ovirt_placement.store.keys import KeyChange, KeyRecords, KeyStore, SetKey
+from ovirt_placement.store.sql.access import opened, stored
 from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import check_length, instant, words_of
@@ -102,8 +102,7 @@ class _Wanted(NamedTuple):
     def foresee(self) -> Preview:
         """By the state that is known and the keys as they are now."""
         site = self.asked.site
-        with opened(KeyStore, site.config, create=False) as store:
-            records, _ = changes.read_records(store)
+        records = stored(KeyStore, site.config, KeyStore.records, KeyRecords(0))
         before = with_keys(changes.read_with(site.config, self.asked.snapshot, self.level), records)
         try:
             change, against = changes.decided(before, records.placement_keys, self.decide)

@@ -46,23 +46,14 @@ from ovirt_placement.model.record import (
 )
 from ovirt_placement.rules.placement_keys.hierarchy import MissingNodeKeys, refusals
 from ovirt_placement.rules.placement_keys.keys import RATIO_NAMES, Code, number
-from ovirt_placement.store.keys import KeyChange, KeyRecords, KeyStore
+from ovirt_placement.store.keys import KeyChange
 from ovirt_placement.store.keys import SetKey as StoredKey
-from ovirt_placement.store.sql.database import StoreUnmade
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
 
 # -- What placement keys can be set on, fresh enough for a person who sets some.
 #: What keys on these levels are set on hangs on no VM.
 _WITHOUT_VMS = frozenset({CLUSTER, NODE, "vdc", "vdc_offer"})
-
-
-def read_records(store: KeyStore) -> tuple[KeyRecords, tuple[StoredKey, ...]]:
-    """What a store knows; an empty one holds nothing."""
-    try:
-        return store.records(), store.all_keys()
-    except StoreUnmade:
-        return KeyRecords(0), ()
 
 
 def read_named(config: Config, patience_seconds: float, level: str, *words: str) -> Snapshot:

@@ -133,10 +133,12 @@ class KeysOfHostDocument(Document, frozen=True, kw_only=True, tag="keys_of_host"
     ratios: Ratios
 
 
-def keys_of_host(snapshot: Snapshot, host: Host) -> KeysOfHostDocument:
-    """The keys of a host, and how often its memory and CPUs may be handed out."""
-    settings = settings_of(snapshot.cluster_by_id[host.cluster].scheduling_properties)
-    return with_names(KeysOfHostDocument, host_keys(snapshot, host, settings), snapshot, host=host.id)
+def shown_keys(snapshot: Snapshot, one: Vm | Host) -> KeysOfVmDocument | KeysOfHostDocument:
+    """The keys of a VM; or of a host, and how often its memory and CPUs may be handed out."""
+    if isinstance(one, Vm):
+        return keys_of_vm(snapshot, one)
+    settings = settings_of(snapshot.cluster_by_id[one.cluster].scheduling_properties)
+    return with_names(KeysOfHostDocument, host_keys(snapshot, one, settings), snapshot, host=one.id)
 
 
 # -- in words
@@ -179,9 +181,7 @@ def keys_show(
     state: AuthoredState,
     item: Annotated[Vm | Host, Parameter("its name or id", "VM|HOST", _VM_OR_HOST, positional=True)],
 ) -> KeysOfVmDocument | KeysOfHostDocument:
-    if isinstance(item, Vm):
-        return keys_of_vm(state.snapshot, item)
-    return keys_of_host(state.snapshot, item)
+    return shown_keys(state.snapshot, item)
 
 
 def _show_text(answer: KeysOfVmDocument | KeysOfHostDocument) -> Iterator[str | Table]:
