@@ -12,7 +12,7 @@ from ovirt_placement.model import RuleDomain, Snapshot, state_file
 from tests.builders import APART, TOGETHER, cluster, group, host, rule, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting, StateAsking
-from tests.placement.planning.test_without_or_tools import WITHOUT
+from tests.placement.planning.solver.test_without_or_tools import WITHOUT
 from tests.portal import Portal
 
 # -- `ovirt-placement rules` on a simulated engine: what is written, refused, tried, applied, and shown.
