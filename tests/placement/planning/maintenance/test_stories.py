@@ -1,20 +1,30 @@
-"""Clusters under rolling maintenance, from 3 to 100 hosts: by a checker of its own, and bounds."""
+"""Clusters under rolling maintenance: by a checker of its own, bounds, and brute force of tiny ones."""
 
 import random
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from dataclasses import replace as with_options
+from heapq import heappop, heappush
+from itertools import combinations, count
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from msgspec.structs import replace as replace_fields
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot, Vm
+from ovirt_placement.planning.maintenance import exact as bounds
 from ovirt_placement.planning.maintenance.draining import Draining
 from ovirt_placement.planning.maintenance.exact import migrations_at_least, rounds_at_least
 from ovirt_placement.planning.maintenance.planner import plan_maintenance, verified
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions, MaintenancePlan, Reserve, Site
 from ovirt_simulator.generate import Sizes, generate
 from tests.builders import APART, DISABLED, TOGETHER, Part, cluster, group, host, needed_mb, snapshot, vm
-from tests.placement.planning.brute_force import BruteForce
+from tests.examples import examples
+from tests.placement.planning.brute_force import Assignment, BruteForce
+from tests.placement.planning.clusters import tiny_clusters
 
 #: Words of a story that say what its cluster has.
 #: ha: n+1 reserved; apart, together: hard groups; zones: VMs bound to half of the hosts; pinned: a VM that is
@@ -171,7 +181,7 @@ class Checker(BruteForce):
 
     def may_go(self, at: tuple[str, ...], moving: tuple[int, ...], host: str) -> bool:
         """A host that was away is one that is up once it is done."""
-        self.host[host] = replace_fields(self.host[host], status="up")
+        self.host[host] = replace(self.host[host], status="up")
         return super().may_go(at, moving, host)
 
     def _out(self, at: tuple[str, ...], hosts: tuple[str, ...], stopped: tuple[str, ...]) -> None:
@@ -254,25 +264,128 @@ AT_BOUND = 25
 MORE_MIGRATIONS = 1.05
 
 
-def planned(reported: Story) -> MaintenancePlan:
-    return plan_maintenance(reported.state, reported.asked, replace(reported.options, explained=False))
-
-
-@pytest.fixture(scope="module")
-def plans() -> list[tuple[Story, MaintenancePlan]]:
-    stories = [story(number) for number in range(len(STORIES))]
-    return [(reported, planned(reported)) for reported in stories]
-
-
 @pytest.mark.nightly
-def test_no_rule_is_violated_in_any_state(plans: list[tuple[Story, MaintenancePlan]]) -> None:
-    for reported, plan in plans:
+def test_no_rule_is_violated_in_any_state_and_plans_are_near_their_bounds() -> None:
+    at_bound = 0
+    for reported in map(story, range(len(STORIES))):
+        options = with_options(reported.options, explained=False)
+        plan = plan_maintenance(reported.state, reported.asked, options)
         Checker(reported).check(plan)
-
-
-@pytest.mark.nightly
-def test_rounds_and_migrations_are_near_their_bounds(plans: list[tuple[Story, MaintenancePlan]]) -> None:
-    assert all(len(plan.hosts) == len(reported.asked) for reported, plan in plans)
-    assert sum(len(plan.rounds) == plan.rounds_at_least for _, plan in plans) >= AT_BOUND
-    for reported, plan in plans:
+        assert len(plan.hosts) == len(reported.asked), reported.name
         assert plan.migrations <= MORE_MIGRATIONS * plan.migrations_at_least, reported.name
+        at_bound += len(plan.rounds) == plan.rounds_at_least
+    assert at_bound >= AT_BOUND
+
+
+# -- Of tiny clusters no plan is better, and no bound above the best, by brute force.
+Point = tuple[Assignment, frozenset[str]]
+#: Hosts that get no round, rounds, migrations.
+Cost = tuple[int, int, int]
+
+
+class Rolling(BruteForce):
+    """All ways; hosts that are away at first may be targets once they are done."""
+
+    def __init__(self, state: Snapshot, asked: Collection[str], at_once: int) -> None:
+        self.away = {host.id for host in state.hosts if host.status != "up"}
+        up = tuple(replace(host, status="up") for host in state.hosts)
+        super().__init__(replace(state, hosts=up))
+        self.asked = frozenset(asked)
+        self.at_once = at_once
+
+    def best(self) -> Cost:  # type: ignore[override]
+        start: Point = self.start, frozenset()
+        costs = {start: (0, 0)}
+        number = count()
+        queue = [((0, 0), next(number), start)]
+        while queue:
+            cost, _, point = heappop(queue)
+            if cost > costs[point]:
+                continue
+            if point[1] == self.asked:
+                break
+            for after, more in self.onwards(point):
+                reached = cost[0] + more[0], cost[1] + more[1]
+                if reached < costs.get(after, (10**9, 0)):
+                    costs[after] = reached
+                    heappush(queue, (reached, next(number), after))
+        return min((len(self.asked - done), *cost) for (_, done), cost in costs.items())
+
+    def onwards(self, point: Point) -> Iterator[tuple[Point, tuple[int, int]]]:
+        at, done = point
+        empty = sorted(self.asked - done - set(at))
+        for size in range(1, self.at_once + 1):
+            for hosts in combinations(empty, size):
+                yield (at, done.union(hosts)), (1, 0)
+        for after, cost in self.migrations_when(at, done):
+            yield (after, done), (0, cost)
+
+    def migrations_when(self, at: Assignment, done: frozenset[str]) -> Iterator[tuple[Assignment, int]]:
+        shut = self.away - done
+        for after, cost in self.migrations(at):
+            if all(new == old or new not in shut for new, old in zip(after, at, strict=True)):
+                yield after, cost
+
+
+def fewest_packs(sizes: Sequence[int], room: int) -> int:
+    """By trying each pack for each thing; each must fit by itself."""
+
+    def best(left: Sequence[int], packs: tuple[int, ...], least: int) -> int:
+        if not left or len(packs) >= least:
+            return min(least, len(packs)) if not left else least
+        first, *others = left
+        for at, filled in enumerate(packs):
+            if filled + first <= room:
+                least = best(others, (*packs[:at], filled + first, *packs[at + 1 :]), least)
+        return best(others, (*packs, first), least)
+
+    return best(sizes, (), len(sizes) + 1)
+
+
+@given(st.lists(st.integers(1, 10), min_size=1, max_size=7))
+@example([5, 5])
+@example([5, 5, 5, 5])
+@example([6, 4, 5, 5])
+def test_no_fewer_packs_are_possible_than_are_called_needed(sizes: list[int]) -> None:
+    for room in (max(sizes), 10, 12):
+        found = bounds.packs_at_least(sizes, room)
+        assert -(-sum(sizes) // room) <= found <= fewest_packs(sizes, room)
+    assert bounds.packs_at_least(sizes, max(sizes) - 1) == 0
+
+
+@pytest.mark.parametrize("asked", range(6))
+@pytest.mark.parametrize("hosts", range(7))
+def test_a_round_that_is_begun_is_a_round(asked: int, hosts: int) -> None:
+    """Of some hosts one must be up at any time: the others go, as many at once as that leaves."""
+    names = [f"h{number}" for number in range(6)]
+    site: Any = SimpleNamespace(asked=names[:asked])
+    rounds, left = 0, min(asked, hosts)
+    while left > 0 and hosts > 1:
+        rounds, left = rounds + 1, left - (hosts - 1)
+    assert bounds._by_places(site, frozenset(names[:hosts])) == rounds
+
+
+@st.composite
+def tiny_sites(draw: st.DrawFn) -> Snapshot:
+    """Hosts are up, or empty and in maintenance."""
+    state = draw(tiny_clusters(most_placements=256))
+    up, *_ = [one.id for one in state.hosts if one.up]
+    away = {one.id for one in state.hosts if not one.up}
+    hosts = (replace(one, status="maintenance") if one.id in away else one for one in state.hosts)
+    vms = (replace(one, host=up) if one.host in away else one for one in state.vms)
+    return replace(state, hosts=tuple(hosts), vms=tuple(vms))
+
+
+@given(state=tiny_sites(), at_once=st.integers(1, 2), data=st.data())
+@settings(max_examples=examples(30), deadline=None)
+def test_no_plan_is_better(state: Snapshot, at_once: int, data: st.DataObject) -> None:
+    known = [one.id for one in state.hosts]
+    asked = data.draw(st.one_of(st.just(known), st.lists(st.sampled_from(known), min_size=1, unique=True)))
+    options = MaintenanceOptions(at_once=at_once, explained=False)
+    plan = plan_maintenance(state, asked, options)
+    Checker(Story("tiny", state, tuple(asked), options)).check(plan)
+    best = Rolling(state, asked, at_once).best()
+    assert (len(asked) - len(plan.hosts), len(plan.rounds), plan.migrations) == best
+    assert plan.rounds_at_least <= best[1]
+    assert plan.migrations_at_least <= best[2]
+    assert len(plan.blocked) == best[0]
