@@ -113,7 +113,7 @@ reference: $(READY) ## write what is made from the code: references, JSON Schema
 	$(BIN)/python -m tests.docs.generated
 
 site: $(SITE) ## the documentation as HTML, below .work/site/html
-	$(BIN)/python -m release.site
+	$(BIN)/python -m release.artifacts
 
 release: $(READY) $(WHEELS) ## all files of a release, below dist; the commit must bear the tag of its version (needs rpmbuild)
 	@$(BIN)/python -m release

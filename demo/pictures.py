@@ -35,11 +35,11 @@ def _take_all(folder: Path) -> None:
         raise ProcessFailed("there is no chromium: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=found, args=_FLAGS)
-        _take(browser, Stage(folder, _SEED))
+        _take_pictures(browser, Stage(folder, _SEED))
         browser.close()
 
 
-def _take(browser: Browser, stage: Stage) -> None:
+def _take_pictures(browser: Browser, stage: Stage) -> None:
     drawn = generate(_SIZES, _SEED)
     with stage.processes:
         url = stage.start_all(drawn, "approve")

@@ -12,7 +12,7 @@ import venv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from release import CHECKOUT, site, version
+from release import CHECKOUT, version
 
 _MODE, _EXECUTABLE = 0o644, 0o755
 
@@ -88,10 +88,37 @@ def collection(tree: Path, into: Path, epoch: int) -> None:
 
 def documentation(tree: Path, work: Path, into: Path, epoch: int) -> None:
     name = f"ovirt-placement-docs-{version(tree)}"
-    html = site.build(work, tree).rename(work / name)
+    html = build_site(work, tree).rename(work / name)
     pack(html, into / f"{name}.tar.gz", epoch)
 
 
+# -- `make site`: the documentation as HTML, from the Markdown in the tree; no page needs a network.
+_SETTINGS = Path(__file__).with_name("sphinx")
+#: What pages are made from, and the files that they link to; Sphinx would search all of a checkout.
+_SOURCES = ("*.md", "LICENSE", "docs/**/*", "packaging/*.toml")
+
+
+def build_site(place: Path, checkout: Path = CHECKOUT) -> Path:
+    """Build below `place`, and return the folder of the HTML.
+
+    Raises `CalledProcessError` at the end if a link of a page leads to no page, file or heading, or a page is
+    in no group of docs/index.md.
+    """
+    source, html = place / "source", place / "html"
+    for made in (source, html):
+        shutil.rmtree(made, ignore_errors=True)
+    for file in (one for pattern in _SOURCES for one in checkout.glob(pattern) if one.is_file()):
+        copy = source / file.relative_to(checkout)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(file, copy)
+    settings = ("-b", "html", "-c", _SETTINGS, "-D", f"release={version(checkout)}")
+    strict = ("--fail-on-warning", "--nitpicky", "--quiet")
+    command = (sys.executable, "-m", "sphinx", *settings, *strict, "-d", place / "read", source, html)
+    subprocess.run(command, check=True)
+    return html
+
+
+# -- All files, and what is said of them.
 def make(work: Path, into: Path, epoch: int, checkout: Path = CHECKOUT) -> None:
     """Make all files of a release in a folder, which is emptied before."""
     for folder in (work, into):
@@ -140,3 +167,10 @@ def describe(python: Path, into: Path) -> None:
 
 def _run(tool: str, *arguments: str | Path) -> None:
     subprocess.run((Path(sys.executable).with_name(tool), *arguments), check=True)
+
+
+if __name__ == "__main__":
+    try:
+        print(build_site(CHECKOUT / ".work" / "site") / "index.html")
+    except subprocess.CalledProcessError as error:
+        sys.exit(error.returncode)

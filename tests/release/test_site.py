@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser
 
-from release.site import build
+from release.artifacts import build_site
 from tests.docs.test_pages import PAGES
 from tests.paths import CHECKOUT
 
@@ -38,7 +38,7 @@ class Resources(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("site"))
+    return build_site(tmp_path_factory.mktemp("site"))
 
 
 def strangers(folder: Path) -> Iterator[str]:
@@ -59,7 +59,7 @@ def test_mistakes_fail_the_build(tmp_path: Path, capfd: pytest.CaptureFixture[st
         (tmp_path / name).write_text(text)
     shutil.copy(CHECKOUT / "setup.cfg", tmp_path)
     with pytest.raises(subprocess.CalledProcessError):
-        build(tmp_path / "out", tmp_path)
+        build_site(tmp_path / "out", tmp_path)
     complaints = capfd.readouterr().err
     assert "no-heading" in complaints
     assert "nowhere.md" in complaints
