@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Iterator
 from itertools import combinations
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -37,25 +37,17 @@ def is_refused(command: Callable[..., object], identity: str, group: AffinityGro
     return False
 
 
-@given(snapshots(most_groups=3), groups("new"), NAMES, MORE_VMS)
-def test_a_new_group_is_refused_exactly_where_the_engine_refuses_it(
-    state: Snapshot, group: AffinityGroup, name: str, more: tuple[str, ...]
+@pytest.mark.parametrize("command", ["add", pytest.param("edit", marks=pytest.mark.system)])
+@given(snapshots(most_groups=3), groups("g0"), NAMES, MORE_VMS)
+def test_a_group_is_refused_exactly_where_the_engine_refuses_it(
+    command: str, state: Snapshot, group: AffinityGroup, name: str, more: tuple[str, ...]
 ) -> None:
-    group = replace(group, id="", name=name, vms=(*group.vms, *more))
+    assume(command == "add" or state.affinity_groups)
+    identity, place = ("", group.cluster) if command == "add" else ("g0", "g0")
+    group = replace(group, id=identity, name=name, vms=(*group.vms, *more))
     judgement = judge(state, group)
-    add = Engine.from_snapshot(state, clock=START).affinity_groups.add
-    assert bool(judgement.refusals or judgement.unchecked) == is_refused(add, group.cluster, group)
-
-
-@given(snapshots(most_groups=3).filter(lambda state: bool(state.affinity_groups)), groups("g0"), MORE_VMS)
-@pytest.mark.system
-def test_a_change_is_refused_exactly_where_the_engine_refuses_it(
-    state: Snapshot, group: AffinityGroup, more: tuple[str, ...]
-) -> None:
-    group = replace(group, vms=(*group.vms, *more))
-    judgement = judge(state, group)
-    edit = Engine.from_snapshot(state, clock=START).affinity_groups.edit
-    assert bool(judgement.refusals or judgement.unchecked) == is_refused(edit, "g0", group)
+    run = getattr(Engine.from_snapshot(state, clock=START).affinity_groups, command)
+    assert bool(judgement.refusals or judgement.unchecked) == is_refused(run, place, group)
 
 
 @pytest.mark.system

@@ -75,20 +75,6 @@ def test_together_and_apart_blocks_only_between_hard_groups() -> None:
         assert found.savable is savable
 
 
-def test_member_of_another_cluster_takes_no_part() -> None:
-    state = snapshot(
-        cluster(),
-        cluster("cluster2"),
-        *HOSTS,
-        *VMS,
-        vm("x", cluster="cluster2"),
-        label("l", "x"),
-        group("p", TOGETHER, "a", vm_labels=("l",)),
-        group("n", APART, "a", vm_labels=("l",)),
-    )
-    assert find_conflicts(state, CLUSTER) == ()
-
-
 #: The host groups and the negative group that a random cluster has: members, then hosts.
 _HOST_GROUPS = st.lists(
     st.tuples(
