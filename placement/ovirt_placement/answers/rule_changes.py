@@ -9,7 +9,7 @@ from ovirt_placement.answers.document import DRY_RUN, ChangeDocument
 from ovirt_placement.answers.rules import asked, open_questions, rules_check_together, strength
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
-from ovirt_placement.inventory.on_demand import read_searches, searches_of
+from ovirt_placement.inventory.on_demand import searches_of
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.record import check_text
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes, rule_problems
@@ -41,7 +41,7 @@ def read_engine(
         return replace(found, placement_rules=rules)
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.topology import read_snapshot
+    from ovirt_placement.engine.topology import read_searches, read_snapshot
 
     with EngineConnection(config.engine) as connection:
         if found is None:

@@ -3,7 +3,8 @@
 What hangs on VMs the engine looks up for each of them by itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -14,7 +15,14 @@ from ovirt_placement.engine.clusters import with_failover_hosts
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.engine.policies import PolicyReader, with_policies
-from ovirt_placement.engine.requests import MEASURED, get_collection, get_entity, paged_vms, whole_answers
+from ovirt_placement.engine.requests import (
+    MEASURED,
+    get_collection,
+    get_entity,
+    paged_vms,
+    search_members,
+    whole_answers,
+)
 from ovirt_placement.engine.vms import (
     ALL_DETAILS,
     NO_DETAILS,
@@ -36,6 +44,9 @@ from ovirt_placement.model import (
     Vm,
     VnicProfile,
 )
+from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
+from ovirt_placement.model.record import MemberSearch, SearchOf
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS, Needed
 from ovirt_placement.model.state_file import consistent
 from ovirt_placement.rules.doubts import believed
 
@@ -93,10 +104,15 @@ def read_as_reported(
             clusters=with_policies(connection, found, policies),
             affinity_groups=found.groups,
             hosts=read_hosts(connection, statistics=statistics, devices=devices),
-            vms=read_vms(connection, statistics=statistics) if vms else (),
+            vms=_read_vms(connection, statistics=statistics) if vms else (),
             affinity_labels=read_labels(connection) if vms else (),
             data_centers=clusters.data_centers(get_collection(connection, "/datacenters")),
         )
+
+
+def _read_vms(connection: EngineConnection, *, statistics: bool) -> tuple[Vm, ...]:
+    content = get_collection(connection, "/vms", *(_STATISTICS if statistics else ()))
+    return tuple(found.vm for found in parse_vms(content))
 
 
 def read_groups(connection: EngineConnection) -> tuple[tuple[AffinityGroup, ...], tuple[AffinityLabel, ...]]:
@@ -121,17 +137,6 @@ def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
         return clusters.labels(get_collection(connection, "/affinitylabels", "vms", "hosts"))
 
 
-def read_vms(connection: EngineConnection, *, statistics: bool = False) -> tuple[Vm, ...]:
-    """Read all VMs."""
-    content = get_collection(connection, "/vms", *(_STATISTICS if statistics else ()))
-    return tuple(found.vm for found in parse_vms(content))
-
-
-def measured_vms(connection: EngineConnection) -> Iterator[Vm]:
-    """Read VMs with their statistics, page by page, as `paged_vms` does."""
-    return (found.vm for found in paged_vms(connection, ("statistics",), MEASURED))
-
-
 def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
     """Read the clusters, which every engine has: if they are not there, there is no engine."""
     try:
@@ -152,27 +157,90 @@ def read_networks(connection: EngineConnection) -> tuple[tuple[Network, ...], tu
         return clusters.networks(get_collection(connection, "/networks")), profiles
 
 
-def detailed_vms(connection: EngineConnection, details: Detail) -> tuple[Vm, ...]:
-    """Read VMs with these details, page by page, as `paged_vms` does.
+#: What the network interfaces of VMs refer to.
+Networks = tuple[tuple[Network, ...], tuple[VnicProfile, ...]]
+
+
+@dataclass(frozen=True)
+class Details:
+    """What one reading found of all VMs, by id."""
+
+    #: What was read.
+    read: Detail
+    vms: Mapping[str, VmDetails] = field(default_factory=dict)
+    networks: Networks = ((), ())
+
+
+def read_details(connection: EngineConnection, wanted: Detail) -> Details:
+    """Read what is wanted of all VMs, page by page, as `paged_vms` does.
 
     What the VMs inherit is read before and after them: it may change meanwhile.
     """
     with whole_answers(connection):
-        before = inherited_permissions(connection) if Detail.OWNER in details else frozenset()
-        return with_owners(connection, paged_vms(connection, followed(details)), before)
+        before = inherited_permissions(connection) if Detail.OWNER in wanted else frozenset()
+        found = with_owners(connection, paged_vms(connection, followed(wanted)), before)
+    vms = {vm.id: VmDetails.of(vm) for vm in found}
+    return Details(wanted, vms, read_networks(connection) if Detail.NICS in wanted else ((), ()))
 
 
-def detailed(connection: EngineConnection, snapshot: Snapshot, details: Detail) -> Snapshot:
-    """Return the snapshot with these details of every VM, but of those that are gone by now.
+def detailed(connection: EngineConnection, snapshot: Snapshot, wanted: Detail) -> Snapshot:
+    """Return the snapshot, consistent, with these details of every VM, but of those that are gone by now.
 
     Raises what `EngineConnection.get` raises.
     """
-    found: Mapping[str, Vm] = {vm.id: vm for vm in detailed_vms(connection, details)}
-    missed = [vm.id for vm in snapshot.vms if vm.id not in found]
-    found = {**found, **reread_vms(connection, missed, details)}
-    networks, profiles = read_networks(connection) if Detail.NICS in details else ((), ())
-    vms = tuple(VmDetails.of(found.get(vm.id, vm)).put_on(vm) for vm in snapshot.vms)
+    found = read_details(connection, wanted)
+    missed = reread_vms(connection, [vm.id for vm in snapshot.vms if vm.id not in found.vms], wanted)
+    known = {**found.vms, **{vm.id: VmDetails.of(vm) for vm in missed.values()}}
+    vms = tuple(known[vm.id].put_on(vm) if vm.id in known else vm for vm in snapshot.vms)
+    networks, profiles = found.networks
     return consistent(replace(snapshot, vms=vms, networks=networks, vnic_profiles=profiles))
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What was measured, by id."""
+
+    hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
+    vms: Mapping[str, VmStatistics] = field(default_factory=dict)
+    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    #: What was to be measured.
+    read: Needed = frozenset()
+
+    def of_host(self, host: Host) -> Host:
+        """Return the host with what was measured of it, and its tags if they were read."""
+        measured = self.hosts.get(host.id, HostStatistics()).put_on(host)
+        tags = self.tags.get(host.id, measured.tags)
+        return measured if tags == measured.tags else replace(measured, tags=tags)
+
+    def of_vm(self, vm: Vm) -> Vm:
+        """Return the VM with what was measured of it; one that runs nowhere uses nothing."""
+        known = None if vm.host is None else self.vms.get(vm.id)
+        return (known or VmStatistics()).put_on(vm)
+
+    def over(self, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot with what was measured of its hosts and VMs."""
+        hosts, vms = map(self.of_host, snapshot.hosts), map(self.of_vm, snapshot.vms)
+        return replace(snapshot, hosts=tuple(hosts), vms=tuple(vms))
+
+
+def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
+    """Measure what is wanted, VMs page by page, as `paged_vms` does."""
+    tags = HOST_TAGS in wanted
+    hosts = read_hosts(connection, statistics=True, devices=tags) if HOST_STATISTICS in wanted else ()
+    found = paged_vms(connection, _STATISTICS, MEASURED) if VM_STATISTICS in wanted else ()
+    return Statistics(
+        {host.id: HostStatistics.of(host) for host in hosts},
+        {one.id: VmStatistics.of(one.vm) for one in found if one.vm.host is not None},
+        {host.id: host.tags for host in hosts} if tags else {},
+        wanted,
+    )
+
+
+def read_searches(
+    connection: EngineConnection, wanted: Iterable[tuple[SearchOf, str]]
+) -> tuple[MemberSearch, ...]:
+    """Have the engine answer them; raises what `EngineConnection.get` raises, but for its refusals."""
+    return tuple(search_members(connection, of, text) for of, text in sorted(wanted))
 
 
 def read_descriptions(connection: EngineConnection, cluster: str) -> dict[str, str]:

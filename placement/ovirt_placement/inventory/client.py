@@ -17,15 +17,7 @@ from ovirt_placement import config as configuration
 from ovirt_placement.config import Config
 from ovirt_placement.inventory.connection import NoAnswer, NoService, Services
 from ovirt_placement.inventory.decision import Base, NoSnapshot
-from ovirt_placement.inventory.on_demand import (
-    NO_DEMANDS,
-    Demands,
-    KnownSearches,
-    needed,
-    read_searches,
-    read_statistics,
-    with_statistics,
-)
+from ovirt_placement.inventory.on_demand import NO_DEMANDS, Demands, KnownSearches, needed
 from ovirt_placement.inventory.publication import (
     EMPTY,
     Measured,
@@ -253,7 +245,7 @@ class EngineState:
 
     def _read_all(self, demands: Demands) -> Snapshot:
         # The SDK takes long to load and is not needed where a service runs.
-        from ovirt_placement.engine.topology import detailed
+        from ovirt_placement.engine.topology import detailed, read_searches, read_statistics
 
         connection, read_topology = self._connected()
         found = read_topology()
@@ -261,7 +253,7 @@ class EngineState:
             found.clusters, demands.statistics, tagged=self._config.ha.tagged, measured=demands.measured
         )
         if wanted:
-            found = with_statistics(found, read_statistics(connection, wanted))
+            found = read_statistics(connection, wanted).over(found)
         if demands.details:
             found = detailed(connection, found, demands.details)
         self._searches.want(demands.searches)

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from functools import reduce
 from operator import or_
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from ovirt_placement.engine.vms import NO_DETAILS, Detail, VmDetails
+from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.publication import Measured
-from ovirt_placement.model import Cluster, Host, Network, PlacementRule, Snapshot, Vm, VnicProfile
-from ovirt_placement.model.infrastructure import HostStatistics, VmStatistics
+from ovirt_placement.model import Cluster, PlacementRule
 from ovirt_placement.model.record import MemberSearch, SearchOf
-from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS, Part
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS, Needed
 from ovirt_placement.rules.catalogue import RULES
 from ovirt_placement.rules.failover.outcomes import listed_tags
-
-if TYPE_CHECKING:
-    from ovirt_placement.engine.connection.client import EngineConnection
 
 _NEVER = float("-inf")
 
@@ -56,29 +51,6 @@ def referred(levels: Iterable[str]) -> Detail:
     return reduce(or_, (_REFERRED.get(level, NO_DETAILS) for level in levels), NO_DETAILS)
 
 
-#: What the network interfaces of VMs refer to.
-Networks = tuple[tuple[Network, ...], tuple[VnicProfile, ...]]
-
-
-@dataclass(frozen=True)
-class Details:
-    """What one reading found of all VMs, by id."""
-
-    #: What was read.
-    read: Detail
-    vms: Mapping[str, VmDetails] = field(default_factory=dict)
-    networks: Networks = ((), ())
-
-
-def read_details(connection: EngineConnection, wanted: Detail) -> Details:
-    """Read what is wanted of all VMs; raises what `EngineConnection.get` raises."""
-    # The SDK takes long to load and is not needed where a service publishes.
-    from ovirt_placement.engine.topology import detailed_vms, read_networks
-
-    vms = {vm.id: VmDetails.of(vm) for vm in detailed_vms(connection, wanted)}
-    return Details(wanted, vms, read_networks(connection) if Detail.NICS in wanted else ((), ()))
-
-
 #: What is searched, and by which text.
 Wanted = frozenset[tuple[SearchOf, str]]
 NO_SEARCHES: Wanted = frozenset()
@@ -89,8 +61,6 @@ def searches_of(rules: Iterable[PlacementRule]) -> Wanted:
     return frozenset(search for rule in rules for search in rule.searches)
 
 
-#: Of a snapshot the parts that are measured, with the tags of hosts, which are read along.
-Needed = frozenset[Part]
 NO_STATISTICS: Needed = frozenset()
 
 
@@ -113,14 +83,6 @@ class Demands(NamedTuple):
 
 
 NO_DEMANDS = Demands()
-
-
-def read_searches(connection: EngineConnection, wanted: Wanted) -> tuple[MemberSearch, ...]:
-    """Have the engine answer them; raises what `EngineConnection.get` raises, but for its refusals."""
-    # The SDK takes long to load and is not needed where a service publishes.
-    from ovirt_placement.engine.requests import search_members
-
-    return tuple(search_members(connection, of, text) for of, text in sorted(wanted))
 
 
 class KnownSearches:
@@ -160,28 +122,6 @@ class KnownSearches:
             self.found = kept
 
 
-@dataclass(frozen=True)
-class Statistics:
-    """What was measured, by id."""
-
-    hosts: Mapping[str, HostStatistics] = field(default_factory=dict)
-    vms: Mapping[str, VmStatistics] = field(default_factory=dict)
-    tags: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: What was to be measured.
-    read: Needed = NO_STATISTICS
-
-    def of_host(self, host: Host) -> Host:
-        """Return the host with what was measured of it, and its tags if they were read."""
-        measured = self.hosts.get(host.id, HostStatistics()).put_on(host)
-        tags = self.tags.get(host.id, measured.tags)
-        return measured if tags == measured.tags else replace(measured, tags=tags)
-
-    def of_vm(self, vm: Vm) -> Vm:
-        """Return the VM with what was measured of it; one that runs nowhere uses nothing."""
-        known = None if vm.host is None else self.vms.get(vm.id)
-        return (known or VmStatistics()).put_on(vm)
-
-
 def needed(
     clusters: Iterable[Cluster],
     demanded: Needed = NO_STATISTICS,
@@ -208,28 +148,3 @@ def needed(
         if listed_tags(cluster.scheduling_properties):
             parts.add(HOST_TAGS)
     return frozenset(parts | {HOST_STATISTICS} if HOST_TAGS in parts else parts)
-
-
-def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
-    """Measure what is wanted; raises what `EngineConnection.get` raises."""
-    # The SDK takes long to load and is not needed where a service publishes.
-    from ovirt_placement.engine.topology import measured_vms, read_hosts
-
-    tags = HOST_TAGS in wanted
-    hosts = read_hosts(connection, statistics=True, devices=tags) if HOST_STATISTICS in wanted else ()
-    vms = measured_vms(connection) if VM_STATISTICS in wanted else ()
-    return Statistics(
-        {host.id: HostStatistics.of(host) for host in hosts},
-        {vm.id: VmStatistics.of(vm) for vm in vms if vm.host is not None},
-        {host.id: host.tags for host in hosts} if tags else {},
-        wanted,
-    )
-
-
-def with_statistics(snapshot: Snapshot, measured: Statistics) -> Snapshot:
-    """Return the snapshot with what was measured of its hosts and VMs."""
-    return replace(
-        snapshot,
-        hosts=tuple(map(measured.of_host, snapshot.hosts)),
-        vms=tuple(map(measured.of_vm, snapshot.vms)),
-    )

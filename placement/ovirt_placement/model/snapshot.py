@@ -59,6 +59,8 @@ HOST_STATISTICS: Final[Part] = "host_statistics"
 VM_STATISTICS: Final[Part] = "vm_statistics"
 VM_DETAILS: Final[Part] = "vm_details"
 STORED: Final[Part] = "stored"
+#: Those that are measured, with the tags of hosts, which are read along.
+Needed = frozenset[Part]
 
 
 class Snapshot(

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.engine import clusters, vms, xml
 from ovirt_placement.engine.clusters import failures
-from ovirt_placement.engine.topology import detailed_vms, read_snapshot, reread_vms
+from ovirt_placement.engine.topology import read_details, read_snapshot, reread_vms
 from ovirt_placement.engine.vms import ALL_DETAILS, USER_ROLE, USER_VM_MANAGER, Detail, Grant, owner, video_mb
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Disk, Nic
 from ovirt_simulator.http.control import Disturbance
@@ -315,22 +315,22 @@ def test_the_order_of_permissions_changes_nothing(held_by: list[tuple[str, str]]
 @pytest.mark.parametrize("number", [0, 1, 499, 500, 501, pytest.param(1203, marks=pytest.mark.system)])
 def test_all_details_are_read_whatever_the_number_of_vms(number: int) -> None:
     with simulated(owned(number)) as (engine, _, connection):
-        found = detailed_vms(connection, ALL_DETAILS)
+        found = read_details(connection, ALL_DETAILS).vms
         expected = {vm.id: (vm.owner, vm.disks, vm.nics) for vm in engine.snapshot().vms}
-        assert {vm.id: (vm.owner, vm.disks, vm.nics) for vm in found} == expected
+        assert {vm: (one.owner, one.disks, one.nics) for vm, one in found.items()} == expected
         assert len(found) == number
 
 
 @pytest.mark.parametrize(
-    ("details", "requests"), [(Detail.DISKS, 2), (Detail.DISKS | Detail.NICS, 2), (Detail.OWNER, 4)]
+    ("details", "requests"), [(Detail.DISKS, 2), (Detail.DISKS | Detail.NICS, 4), (Detail.OWNER, 4)]
 )
-def test_a_reading_of_all_costs_a_request_a_page_and_two_for_what_is_inherited(
+def test_a_reading_of_all_costs_a_request_a_page_and_two_for_what_is_inherited_or_for_networks(
     details: Detail, requests: int
 ) -> None:
     with simulated(owned(600)) as (_, server, connection):
         connection.get("/vms", max=1)
         before = asked(server)
-        assert len(detailed_vms(connection, details)) == 600
+        assert len(read_details(connection, details).vms) == 600
         assert asked(server) - before == requests
 
 
@@ -349,7 +349,8 @@ def test_inherited_permissions_make_no_owners_in_any_kind_of_reading() -> None:
         assert expected == {vm.id: vm.owner for vm in owned(30).vms}
         assert {vm.owner for vm in read_snapshot(connection).vms} == {None}
         assert {vm.id: vm.owner for vm in read_snapshot(connection, devices=True).vms} == expected
-        assert {vm.id: vm.owner for vm in detailed_vms(connection, Detail.OWNER)} == expected
+        found = read_details(connection, Detail.OWNER).vms
+        assert {vm: one.owner for vm, one in found.items()} == expected
         for number in (1, 5, 30):  # one by one, and by a search
             ids = list(expected)[:number]
             reread = reread_vms(connection, ids, Detail.OWNER)

@@ -8,8 +8,10 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.topology import measured_vms, read_hosts, read_snapshot
+from ovirt_placement.engine.topology import read_snapshot, read_statistics
 from ovirt_placement.model import AffinityRule, SchedulingPolicy, Snapshot, state_file
+from ovirt_placement.model.infrastructure import VmStatistics
+from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from tests import builders
 from tests.placement.engine.simulated import simulated
 from tests.placement.model.test_state_file import AROUND, VECTORS
@@ -108,5 +110,6 @@ def connection(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
 
 def test_all_are_measured_whatever_their_number(connection: EngineConnection) -> None:
     at_once = read_snapshot(connection, statistics=True)
-    assert tuple(measured_vms(connection)) == at_once.vms
-    assert read_hosts(connection, statistics=True) == at_once.hosts
+    found = read_statistics(connection, frozenset({HOST_STATISTICS, VM_STATISTICS}))
+    assert found.vms == {vm.id: VmStatistics.of(vm) for vm in at_once.vms}
+    assert found.over(read_snapshot(connection)).hosts == at_once.hosts

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from ovirt_placement.inventory import client as inventory
-from ovirt_placement.inventory.on_demand import KnownSearches, Needed, needed, searches_of
+from ovirt_placement.inventory.on_demand import KnownSearches, needed, searches_of
 from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import MemberSearch, SchedulingPolicy, Snapshot
-from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS, Needed
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_simulator.core.engine import Engine

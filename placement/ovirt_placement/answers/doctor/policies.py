@@ -13,8 +13,8 @@ from ovirt_placement.engine.clusters import PolicyUser, option_values
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.policies import Entries, PolicyContent
-from ovirt_placement.engine.topology import read_snapshot
-from ovirt_placement.inventory.on_demand import read_searches, searches_of
+from ovirt_placement.engine.topology import read_searches, read_snapshot
+from ovirt_placement.inventory.on_demand import searches_of
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import counted
 from ovirt_placement.model.record import CLUSTER, NODE, SERVER

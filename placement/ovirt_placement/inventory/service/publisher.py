@@ -18,7 +18,7 @@ from typing import get_args
 import msgspec
 from msgspec.structs import replace
 
-from ovirt_placement.inventory.on_demand import Demands, Needed
+from ovirt_placement.inventory.on_demand import Demands
 from ovirt_placement.inventory.publication import (
     EMPTY,
     Moments,
@@ -33,7 +33,7 @@ from ovirt_placement.inventory.service.attempts import InventoryMetrics, in_thre
 from ovirt_placement.inventory.stored import WatchedKeys, demands_of
 from ovirt_placement.lookups import prepare, share
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Part
+from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Needed, Part
 from ovirt_service.files import open_regular
 from ovirt_service.log import Complaint
 

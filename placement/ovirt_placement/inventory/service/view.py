@@ -16,34 +16,26 @@ from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.requests import RULES, Doubts, Kinds, kinds_of
 from ovirt_placement.engine.topology import (
+    Details,
+    Networks,
+    Statistics,
     read_as_reported,
+    read_details,
     read_hosts,
     read_labels,
     read_networks,
+    read_searches,
+    read_statistics,
     reread_cluster,
     reread_hosts,
     reread_vms,
 )
 from ovirt_placement.engine.vms import Detail, VmDetails
-from ovirt_placement.inventory.on_demand import (
-    NEVER,
-    NO_DEMANDS,
-    Demands,
-    Details,
-    KnownSearches,
-    Needed,
-    Networks,
-    Span,
-    Statistics,
-    needed,
-    read_details,
-    read_searches,
-    read_statistics,
-)
+from ovirt_placement.inventory.on_demand import NEVER, NO_DEMANDS, Demands, KnownSearches, Span, needed
 from ovirt_placement.inventory.service.events import VmReports
 from ovirt_placement.inventory.service.schedule import ReconciliationScope, Subject, SubjectKind
 from ovirt_placement.model import AffinityGroup, Cluster, Host, MemberSearch, Snapshot, Vm
-from ovirt_placement.model.snapshot import HOST_TAGS
+from ovirt_placement.model.snapshot import HOST_TAGS, Needed
 from ovirt_placement.model.state_file import consistent
 from ovirt_placement.rules.doubts import Believed, believed
 

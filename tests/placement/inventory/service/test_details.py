@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement.engine.topology import Details
 from ovirt_placement.engine.vms import Detail, VmDetails
-from ovirt_placement.inventory.on_demand import Demands, Details, referred
+from ovirt_placement.inventory.on_demand import Demands, referred
 from ovirt_placement.inventory.service.schedule import ReconciliationScope
 from ovirt_placement.inventory.service.view import Reading, read
 from ovirt_placement.model import Disk, Network, Nic, Snapshot, Vm, VnicProfile
