@@ -40,13 +40,13 @@ class Wanted(NamedTuple):
 
 def about(record: PlanRecord, wanted: Wanted) -> bool:
     """Whether a plan moved, meant to move, or had to leave alone what is called so."""
-    return any(_names(part, wanted) for part in (*steps(record), *remaining(record)))
+    return any(_names(part, wanted) for part in (*record.steps, *record.remaining))
 
 
 def steps_about(record: PlanRecord, wanted: Wanted) -> tuple[int, ...]:
     """Numbers of the steps, from 1, that move or repair what is called so, leave it, or lead there."""
     return tuple(
-        number for number, step in enumerate(steps(record), 1) if not wanted.name or _names(step, wanted)
+        number for number, step in enumerate(record.steps, 1) if not wanted.name or _names(step, wanted)
     )
 
 
@@ -93,14 +93,6 @@ def user_actions_about(
     )
 
 
-def steps(record: PlanRecord) -> tuple[_Part, ...]:
-    return tuple(record.document.get("steps", ()))
-
-
-def remaining(record: PlanRecord) -> tuple[_Part, ...]:
-    return tuple(record.document.get("remaining", ()))
-
-
 def _names(part: _Part, wanted: Wanted) -> bool:
     if wanted.subject is Subject.HOST:
         named = [part["to"]] if "to" in part else []
@@ -119,7 +111,7 @@ def superseded(records: Iterable[PlanRecord]) -> Mapping[str, str]:
         before = latest.get(record.cluster)
         if before is not None:
             taken = {one.step for one in before.migrations}
-            if not taken.issuperset(range(1, len(steps(before)) + 1)):
+            if not taken.issuperset(range(1, len(before.steps) + 1)):
                 found[before.id] = record.id
         latest[record.cluster] = record
     return found
@@ -151,7 +143,7 @@ def plan_text(record: PlanRecord, wanted: Wanted, superseded_by: str | None) -> 
         lines.append(f"  superseded by plan {superseded_by}")
     for number in steps_about(record, wanted):
         lines += _step_lines(record, number)
-    for rule in remaining(record):
+    for rule in record.remaining:
         groups, vms = (", ".join(named["name"] for named in rule[field]) for field in ("groups", "vms"))
         lines.append(f"  Not repaired: {groups} ({vms})")
         lines += (f"    - {because}" for because in rule.get("because", ()))
@@ -197,7 +189,7 @@ def _cluster_name(record: PlanRecord) -> str:
 
 def _summary(record: PlanRecord) -> str:
     document = record.document
-    migrations = sum(len(step["vms"]) for step in steps(record))
+    migrations = sum(len(step["vms"]) for step in record.steps)
     if not migrations:
         return "no migrations"
     said = [counted(migrations, "migration")]
@@ -212,7 +204,7 @@ def _summary(record: PlanRecord) -> str:
 
 
 def _step_lines(record: PlanRecord, number: int) -> Iterator[str]:
-    step = steps(record)[number - 1]
+    step = record.steps[number - 1]
     reason = step.get("reason")
     yield f"  {number}. {step_text(step)}{f': {reason}' if reason else ''}"
     yield from (f"       {held_text(held)}" for held in record.held if held.step == number)
@@ -352,8 +344,7 @@ def _why_unrepaired(violation: Violation, known: KnownHistory, plan: PlanRecord 
 
 
 def _planned(violation: Violation, plan: PlanRecord) -> Iterator[str]:
-    """Steps of the last plan that are for the rule, and what became of them."""
-    for number, step in enumerate(steps(plan), 1):
+    for number, step in enumerate(plan.steps, 1):
         if not any(group["id"] in violation.groups for group in step.get("groups", ())):
             continue
         after = " and ".join(map(str, _after(step)))
@@ -369,18 +360,16 @@ def _planned(violation: Violation, plan: PlanRecord) -> Iterator[str]:
 
 def _before(plan: PlanRecord, number: int) -> set[int]:
     """The numbers of all steps that one waits for, be it by way of others."""
-    numbers = _after(steps(plan)[number - 1])
+    numbers = _after(plan.steps[number - 1])
     return {*numbers}.union(*(_before(plan, one) for one in numbers))
 
 
 def _after(step: _Part) -> list[int]:
-    """The numbers, from 1, of the steps that one waits for."""
     return [place + 1 for place in step.get("after") or ()]
 
 
 def _left(violation: Violation, plan: PlanRecord) -> Iterator[str]:
-    """What the last plan says of the rule, if it could not, or was not to, repair it."""
-    for rule in remaining(plan):
+    for rule in plan.remaining:
         if any(group["id"] in violation.groups for group in rule["groups"]):
             hardness = "hard" if violation.hard else "soft"
             because = rule.get("because") or (f"repair of {hardness} rules is not enabled",)

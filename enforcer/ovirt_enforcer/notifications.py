@@ -343,7 +343,6 @@ class Webhook:
             raise UserError(f"{shown(self._url)} answers {status}: {text[:200]}")
 
     def _alerts(self, notice: Notice) -> Iterator[dict[str, Any]]:
-        """Those of what a notice reports together, each by itself, in one post."""
         if not notice.carried or notice.kind is NoticeKind.HELD_BACK:
             yield from alerts_of(notice, self._sentence(notice.kind, notice.facts))
         for one in notice.carried:

@@ -62,7 +62,6 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return next(at for at in self._starts(now) if at.timestamp() > now.timestamp())
 
     def _starts(self, around: datetime) -> CronSim:
-        """When it begins, in order, since a while before a moment."""
         return CronSim(self.start, (around - _MOST_SET_BACK).astimezone(self.zone))
 
 

@@ -133,7 +133,6 @@ def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]
 
 
 def _is_locked(file: int) -> bool:
-    """Lock it, unless another process holds the lock; whether it did."""
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True

@@ -39,8 +39,6 @@ class Owner(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A folder on the way to another, open."""
-
     path: Path
     status: os.stat_result
     descriptor: int

@@ -155,7 +155,6 @@ _NO_THREAD = "can't start new thread"
 
 
 def _is_exhaustion(error: BaseException) -> bool:
-    """Whether an error says that the system gives no more memory or threads."""
     return isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and _NO_THREAD in str(error))
 
 

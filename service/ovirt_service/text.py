@@ -175,7 +175,6 @@ def _console(width: int) -> Console:
 
 
 def _measured(rows: Sequence[Sequence[str]], headers: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The width of each column, and that of its longest word."""
     from rich.cells import cell_len
 
     columns = [*zip(headers, *rows, strict=True)]

@@ -122,7 +122,6 @@ def _run_history(args: argparse.Namespace) -> int:
 
 
 def _show_plans(args: argparse.Namespace, wanted: Wanted) -> None:
-    """Print plans, and what people did with them; with `--who`, all that people did, and no plan."""
     plans, migrations, replaced = ((), (), {}) if args.who else _read(args, wanted)
     actions = _actions(args, _WEEK_SECONDS if args.who else _DAY_SECONDS)
     actions = user_actions_about(actions, plans, wanted.name)

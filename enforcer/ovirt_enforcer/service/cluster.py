@@ -187,7 +187,6 @@ class ClusterWork:
         return True
 
     def _accept(self, reading: Reading) -> bool:
-        """Begin with a plan that was made, if there is one."""
         plan, asked = self._made, self._asked
         if plan is None or asked is None:
             return False
@@ -230,7 +229,6 @@ class ClusterWork:
         self._parts.recorder.planned(plan.id, self._cluster, msgspec.to_builtins(record), reading.epoch)
 
     def _warn_of_restless(self, reading: Reading) -> bool:
-        """Warn of each VM that others move back and forth; whether there was any that is news."""
         restless = reading.backoff.restless_in(self._cluster)
         news = [vm for vm in sorted(restless) if self._said.is_news(("restless", vm), "restless")]
         for vm in news:
@@ -269,7 +267,6 @@ class ClusterWork:
         self._under_way, self._wanted = None, True
 
     def _begin_steps(self, reading: Reading, under_way: UnderWay) -> None:
-        """Begin the steps that may run now, in their order, as far as the gates let them."""
         snapshot, clock = reading.snapshot, self._parts.clock
         closed: dict[int, Closed] = {}
         for place in tuple(under_way.ready()):

@@ -244,7 +244,6 @@ class Daemon:
         self._pace.end_turn(reading.began)
 
     def _show_reading(self, watcher: Watcher, retry_state: RetryState, snapshot: Snapshot) -> None:
-        """Show a reading to a watcher, whose failure never ends the work for clusters."""
         try:
             watcher.observe(snapshot)
         except (EngineAway, StoreAway, LeaseLost):
@@ -300,7 +299,6 @@ class Daemon:
         return self._clusters[cluster]
 
     def _pause(self) -> float:
-        """Seconds until a migration under way is to be looked at, a cluster is due, or the lease is."""
         now = self._clock()
         pauses = [
             self._leader.seconds_until_due(),

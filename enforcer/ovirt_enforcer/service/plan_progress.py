@@ -182,7 +182,6 @@ class UnderWay:
         return left_out
 
     def _give_up(self, place: int) -> None:
-        """Leave out a step, and all that wait for it."""
         self.given_up.add(place)
         for later, step in enumerate(self.plan.steps):
             if not self.given_up.isdisjoint(step.after) and later not in self.done:

@@ -127,7 +127,6 @@ class Changes:
                 self._taken.wait()
 
     def _read_events(self) -> None:
-        """Ask the engine; if it is away, the daemon will say so."""
         if not self._wanted():
             self._feed = None
             return
@@ -264,7 +263,6 @@ class Service:
         self._changes.wake()
 
     def _record_actions(self) -> None:
-        """Record what settings this process leads with, once in each epoch, and log what people did."""
         epoch, stores = self._parts.epoch, self._parts.stores
         if epoch != self._recorded_in:
             stores.settings.record(epoch, recorded_settings(self.settings))
@@ -272,7 +270,6 @@ class Service:
         log_user_actions(stores.actions)
 
     def _rest(self, seconds: float) -> bool:
-        """Until something is due, see what happens and what is published; whether it is time to stop."""
         until = time.monotonic() + seconds
         while (
             self._parts.goes_on() and not self._pass_on_changes() and (left := until - time.monotonic()) > 0
@@ -285,7 +282,6 @@ class Service:
         return self._stopping()
 
     def _pass_on_changes(self) -> bool:
-        """Pass on what happened; whether that calls for a cycle."""
         changed = self._changes.pop_changes()
         if not self._parts.epoch:
             return False

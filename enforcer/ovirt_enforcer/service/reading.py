@@ -253,13 +253,11 @@ def changed(before: Snapshot, after: Snapshot, ours: Collection[str]) -> set[str
 
 
 def _stored(snapshot: Snapshot) -> tuple[object, ...]:
-    """Placement keys and rules with whom they search, and hosts that are emptied."""
     keys = (snapshot.placement_keys, snapshot.frozen_keys, snapshot.sticky_copies)
     return (*keys, snapshot.placement_rules, snapshot.member_searches, snapshot.draining_hosts)
 
 
 def _each_fact(snapshot: Snapshot, ours: Collection[str]) -> Iterator[tuple[str, Hashable]]:
-    """What counts, with its cluster."""
     for cluster in snapshot.clusters:
         yield cluster.id, repr(cluster)
         for label in snapshot.affinity_labels:

@@ -207,7 +207,6 @@ class Recorder:
                 self.notifications.report(NoticeKind.ENGINE_AWAY, reason=str(error))
 
     def _report_rules(self, kind: NoticeKind, cluster: str, name: str, rules: Sequence[str]) -> None:
-        """Report rules that change together in one message, which carries one for each."""
         each = tuple(Notice(kind, {"cluster": name, "rule": rule}, cluster=cluster) for rule in rules)
         if len(each) == 1:
             self.notifications.send(each[0])

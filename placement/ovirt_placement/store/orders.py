@@ -286,7 +286,6 @@ def _record(
     subject: str = "",
     details: tuple[str, ...] = (),
 ) -> None:
-    """Record what a user decided on a plan; the plan has the name of its cluster."""
     document = rows.execute(rows.select(plans, plans.c.document).where(plans.c.id == plan)).scalar() or {}
     where = {"cluster": cluster, "cluster_name": document.get("cluster", {}).get("name", cluster)}
     record(rows, Act(kind=kind, login=login, plan=plan, subject=subject, details=details, **where))

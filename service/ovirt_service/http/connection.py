@@ -247,7 +247,6 @@ class Connection(asyncio.Protocol):
             self._transport.abort()
 
     def _proceed(self) -> None:
-        """Answer the next request if it is there."""
         if self._answering is not None or self._paused:
             return
         request = None

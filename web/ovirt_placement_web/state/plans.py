@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ovirt_enforcer import plans
-from ovirt_enforcer.history import Wanted, steps, steps_about
+from ovirt_enforcer.history import Wanted, steps_about
 from ovirt_enforcer.memory import read_engine_state, way_back
 from ovirt_enforcer.orders import in_order_of_plan
 from ovirt_enforcer.planners import in_process, planned_in_process, preload
@@ -84,7 +84,7 @@ class Life:
 
     @cached_property
     def came(self) -> tuple[CameOf, ...]:
-        return tuple(_came(self.record, number, step) for number, step in enumerate(steps(self.record), 1))
+        return tuple(_came(self.record, number, step) for number, step in enumerate(self.record.steps, 1))
 
     def count(self, state: str) -> int:
         return sum(one.state == state for one in self.came)
@@ -112,7 +112,7 @@ class Life:
     @property
     def steps(self) -> tuple[tuple[int, Any, CameOf], ...]:
         """Those that are shown, with their numbers and what came of them."""
-        every, unused = steps(self.record), self.state in ("superseded", "proposed", "refused")
+        every, unused = self.record.steps, self.state in ("superseded", "proposed", "refused")
         numbers = steps_about(self.record, self.wanted)
         return tuple((at, every[at - 1], self.came[at - 1]._replace(unused=unused)) for at in numbers)
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-from ovirt_enforcer.history import steps
 from ovirt_placement.answers.document import known_state, listed
 from ovirt_placement.answers.status import EnforcementRecord, enforcement
 from ovirt_placement.answers.status.health import HealthState, health_of_known, nothing_known
@@ -238,5 +237,5 @@ def runs(plan: PlanRecord) -> bool:
 
 
 def _moves(plan: PlanRecord | None) -> list[str]:
-    every = steps(plan) if plan else ()
+    every = plan.steps if plan else ()
     return [f"{vm['name']} to {step['to']['name']}" for step in every for vm in step["vms"]]

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from ovirt_enforcer.history import steps
 from ovirt_placement.answers.document import Said, listed
 from ovirt_placement.answers.placement import JudgedHost
 from ovirt_placement.answers.status import EnforcementRecord
@@ -66,7 +65,7 @@ def standing_of(asked: Asked, numbers: ClusterStatus, enforcer: EnforcementRecor
         if numbers.upgrade or numbers.draining or any(host.status in RESTS for host in hosts):
             run = next((one for one in past.maintenance(cluster) if one.active), None)
         if numbers.hard_violations and plan is None:
-            last = next(filter(steps, past.history(DAY, cluster)), None)
+            last = next((one for one in past.history(DAY, cluster) if one.steps), None)
             said = past.words_on(last.id)[-1:] if last else ()
             refusal = next((one for one in said if one.kind is UserActionKind.REFUSE), None)
     known = Standing(numbers, enforcer, plan, pause, run, refusal)

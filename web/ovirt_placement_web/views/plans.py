@@ -40,7 +40,7 @@ def plan(asked: Asked) -> Shown:
     try:
         waiting, recorded = past.waiting().get(one.id), past.history(MONTH, one)
         # While none waits or runs, the last one that moved something, or would.
-        steps = [each for each in recorded if each.document.get("steps")]
+        steps = [each for each in recorded if each.steps]
         record = next(iter((*filter(runs, steps), *steps, *recorded)), None)
         if wanted := name or (waiting.plan if waiting else ""):
             record = past.plan_named(wanted)
@@ -79,11 +79,11 @@ def plan_now(asked: Asked) -> Shown:
     again = [*([("plan", former.id)] if former else ()), *(("without", vm) for vm in ids)]
     shown: dict[str, Any] = {"vms": vms, "again": urlencode(again), "former": former}
     if former is not None:
-        steps = list(enumerate(former.document.get("steps", ()), 1))
+        steps = list(enumerate(former.steps, 1))
         left = [number for number, step in steps if any(vm["id"] in staying for vm in step["vms"])]
         were, are = (
             [([(vm["id"], vm["from"]["id"]) for vm in step["vms"]], step["to"]["id"]) for step in of]
-            for of in (former.document.get("steps", ()), made.document["steps"])
+            for of in (former.steps, made.document["steps"])
         )
         shown |= {
             "skipped": [steps[number - 1] for number in left],

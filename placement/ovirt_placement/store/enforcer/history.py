@@ -95,6 +95,15 @@ class PlanRecord(msgspec.Struct, frozen=True, kw_only=True):
     migrations: tuple[RecordedMigration, ...] = ()
     held: tuple[HeldStep, ...] = ()
 
+    @property
+    def steps(self) -> tuple[Mapping[str, Any], ...]:
+        return tuple(self.document.get("steps", ()))
+
+    @property
+    def remaining(self) -> tuple[Mapping[str, Any], ...]:
+        """The rules that are not repaired."""
+        return tuple(self.document.get("remaining", ()))
+
 
 class EndedStep(msgspec.Struct, frozen=True, kw_only=True):
     """A step of a plan that has ended, and of which it is not known yet what it brought."""

@@ -117,7 +117,6 @@ def keep_counts(rows: EngineRows, long_ago: float) -> None:
 def _counts(
     rows: EngineRows, migrations: ColumnElement[bool], made: ColumnElement[bool]
 ) -> Mapping[_Key, Counter[str]]:
-    """Count the plans and the migrations that meet these conditions, by the hour."""
     counts: defaultdict[_Key, Counter[str]] = defaultdict(Counter)
     asked = or_(intents.c.cause.is_(None), intents.c.cause != _NEVER_ASKED)
     columns = (intents.c.cluster, intents.c.updated, intents.c.state)

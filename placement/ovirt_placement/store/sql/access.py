@@ -307,7 +307,6 @@ class StoreAccess:
 
     @contextmanager
     def _reading(self) -> Iterator[EngineRows]:
-        """Read, and write nothing."""
         with self._opened().reading() as connection:
             yield EngineRows(connection, self._engine)
 

@@ -319,7 +319,6 @@ def find_file_system_fault(path: Path) -> Fault | None:
 
 
 def _closed(path: Path) -> Fault | None:
-    """Whether owner or mode keep this user from the file or its folder."""
     folder = path.parent
     if not os.access(folder, os.R_OK | os.W_OK | os.X_OK, effective_ids=True):
         try:

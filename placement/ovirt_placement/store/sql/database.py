@@ -173,7 +173,6 @@ class Database:
 
     @contextmanager
     def _failing(self) -> Iterator[None]:
-        """Say in one sentence what is wrong with the store."""
         try:
             yield
         except (exc.DBAPIError, exc.TimeoutError) as error:
@@ -244,13 +243,11 @@ class Database:
         return found
 
     def _made(self, engine: Engine, fill: Callable[[Connection], _Result]) -> _Result:
-        """Make the tables, and fill them, in one transaction."""
         with self._alone(engine) as connection:
             make_or_upgrade(connection)
             return fill(connection)
 
     def _complaint(self, error: exc.DBAPIError | exc.TimeoutError) -> UserError:
-        """What is wrong, in one sentence, with what helps."""
         reason = reason_of(error)
         if self._path is None:
             fault = find_server_fault(self._url, code_of(error), reason)

@@ -41,7 +41,6 @@ _NUMBER = Float(53)
 
 
 def _table(name: str, *columns: Any, rowid: bool = False) -> Table:
-    """A table whose key begins with the engine."""
     return Table(name, metadata, _key("engine"), *columns, sqlite_with_rowid=rowid)
 
 
@@ -50,7 +49,6 @@ def _key(name: str, kind: Any = String) -> Column[Any]:
 
 
 def _column(name: str, kind: Any = String, **options: Any) -> Column[Any]:
-    """A column that every row has."""
     return Column(name, kind, nullable=False, **options)
 
 
