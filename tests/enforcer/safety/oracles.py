@@ -10,12 +10,9 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.state import State
-from tests.enforcer.safety.cases import Case
 from tests.placement.planning.brute_force import BruteForce
 
 #: A database shows the time of day no finer: by its clock, which the limits go by, so much less is the whole.
@@ -207,27 +204,6 @@ def faults_of(store: Path, begun: Sequence[Begun]) -> Iterator[str]:
         state = "done" if one.arrived else "failed"
         if not any(record.is_of(one) and record.state == state for record in found):
             yield f"no record says {state} of {one}: {found}"
-
-
-def of_cluster(snapshot: Snapshot, case: Case) -> Snapshot:
-    """The part of a snapshot that is one cluster, with what is opted out made immovable."""
-    hosts = [host for host in snapshot.hosts if host.cluster == case.cluster]
-    left_alone = {host.id for host in hosts if host.id in case.exclude_hosts or host.status != "up"}
-    return replace(
-        snapshot,
-        clusters=tuple(one for one in snapshot.clusters if one.id == case.cluster),
-        hosts=tuple(replace(host, status="maintenance") if host.id in left_alone else host for host in hosts),
-        vms=tuple(
-            replace(vm, migratable=vm.migratable and vm.id not in case.exclude_vms)
-            for vm in snapshot.vms
-            if vm.cluster == case.cluster
-        ),
-        affinity_groups=tuple(one for one in snapshot.affinity_groups if one.cluster == case.cluster),
-        affinity_labels=tuple(
-            one for one in snapshot.affinity_labels if one.id.startswith(f"{case.cluster}-")
-        ),
-        pending=(),
-    )
 
 
 def violated(end: Snapshot) -> int:

@@ -19,18 +19,9 @@ from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.http.server import serve
 from tests.builders import APART, TOGETHER, group, host, snapshot, vm
-from tests.enforcer.safety.cases import Case, drawn
-from tests.enforcer.safety.oracles import (
-    Begun,
-    faults_of,
-    fewest_violated,
-    of_cluster,
-    passed,
-    settled,
-    violated,
-)
+from tests.enforcer.safety.oracles import Begun, faults_of, fewest_violated, passed, settled, violated
 from tests.enforcer.safety.recorder import Recorder
-from tests.enforcer.safety.world import play
+from tests.enforcer.safety.world import Case, drawn, of_cluster, play
 from tests.examples import seeds
 from tests.placement.planning.ordered import MOVES, repair
 from tests.scenarios.stage import START, configured, daemon_of, simulated_time
