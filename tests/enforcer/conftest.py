@@ -13,6 +13,7 @@ from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
 from tests.configuration import write_configuration
 from tests.placement.cli.documents import defined
+from tests.placement.store.conftest import asked as asked
 from tests.placement.store.conftest import opening as opening
 from tests.processes import Main
 from tests.scenarios.stage import START

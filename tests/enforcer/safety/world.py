@@ -1,4 +1,4 @@
-"""Draws small clusters and their troubles, and plays them: the real daemon, an engine, and rest at the end."""
+"""Draws small clusters and their troubles, and plays them: the real daemon, an engine, at last at rest."""
 
 import random
 import re

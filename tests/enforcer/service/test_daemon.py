@@ -1,9 +1,8 @@
 """One cluster's failure never ends another's cycle, and what a cycle asks of the store in one transaction."""
 
 import logging
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 from ovirt_placement.store.enforcer.history import HistoryStore
-from ovirt_placement.store.enforcer.intents import IntentState, Store
+from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.enforcer.leader import CycleStore
 from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_placement.store.sql.schema import intents
@@ -44,7 +43,6 @@ from tests.enforcer.actions.bench import ENFORCE
 from tests.enforcer.gates.judging import step
 from tests.enforcer.stand_ins import PlannersHere
 from tests.placement.store.conftest import Opening
-from tests.stored import listening, prepared
 
 MONTH = 30 * 24 * 3600.0
 
@@ -362,21 +360,6 @@ TRANSACTIONS = 2
 STATEMENTS = 34
 
 
-@pytest.fixture
-def asked() -> Iterator[Counter[str]]:
-    """What this thread has asked of stores; the inventory reads them in threads of its own."""
-    found, here = Counter[str](), threading.get_ident()
-
-    def counting(kind: str) -> Callable[..., None]:
-        def count(*_: Any) -> None:
-            found[kind] += threading.get_ident() == here
-
-        return count
-
-    with listening(begin=counting("transactions"), before_cursor_execute=counting("statements")):
-        yield found
-
-
 def test_a_quiet_cycle_reads_in_one_transaction(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: Counter[str]
 ) -> None:
@@ -394,53 +377,3 @@ def test_a_quiet_cycle_reads_in_one_transaction(
         service.close()
     assert asked["transactions"] <= TRANSACTIONS
     assert 0 < asked["statements"] <= STATEMENTS
-
-
-def test_reads_that_are_together_find_what_was_written_between_them(
-    opening: Opening, asked: Counter[str]
-) -> None:
-    reader, writer = opening(Store), opening(Store)
-    other = opening(Store, patience_seconds=6)  # with connections of its own
-    with reader.reads_together():
-        assert other.open_intents() == reader.open_intents() == ()
-        asked.clear()
-        prepared(writer, correlation_id="one")
-        prepared(other, correlation_id="two")
-        assert asked["transactions"] == 2
-        assert {found.correlation_id for found in reader.open_intents()} == {"one", "two"}
-        assert writer.history(within_seconds=60) == ()
-        assert asked["transactions"] == 2
-    asked.clear()
-    assert len(reader.open_intents()) == 2
-    assert asked["transactions"] == 1
-
-
-def test_reads_after_a_rest_are_in_a_transaction_of_their_own(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch, asked: Counter[str]
-) -> None:
-    """A server ends one that rests: what reads on would find the store away."""
-    store, now = opening(Store), 0.0
-    monkeypatch.setattr("ovirt_placement.store.sql.connections.time.monotonic", lambda: now)
-    with store.reads_together():
-        store.open_intents()
-        asked.clear()
-        now = 0.9
-        store.open_intents()
-        assert asked["transactions"] == 0
-        now = 3.0
-        store.open_intents()
-        assert asked["transactions"] == 1
-
-
-def test_reads_that_are_together_follow_a_store_that_is_restored(tmp_path: Path, opening: Opening) -> None:
-    file, restored = tmp_path / "store.db", tmp_path / "restored.db"
-    kept = Store(f"sqlite:///{restored}", engine="default", patience_seconds=5)
-    prepared(kept, correlation_id="kept")
-    kept.close()
-    store = opening(Store)
-    with store.reads_together():
-        assert store.open_intents() == ()
-        for ending in ("-wal", "-shm"):
-            Path(f"{file}{ending}").unlink()
-        restored.rename(file)
-        assert [found.correlation_id for found in store.open_intents()] == ["kept"]

@@ -1,6 +1,7 @@
 """Parts of a store that tests open, closed once they have ended."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -9,6 +10,7 @@ import pytest
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.sql.access import StoreAccess
+from tests.stored import listening
 
 _Part = TypeVar("_Part", bound=StoreAccess)
 
@@ -41,6 +43,21 @@ def store(opening: Opening) -> Store:
 @pytest.fixture
 def history(opening: Opening) -> HistoryStore:
     return opening(HistoryStore)
+
+
+@pytest.fixture
+def asked() -> Iterator[Counter[str]]:
+    """What this thread has asked of stores; the inventory reads them in threads of its own."""
+    found, here = Counter[str](), threading.get_ident()
+
+    def counting(kind: str) -> Callable[..., None]:
+        def count(*_: Any) -> None:
+            found[kind] += threading.get_ident() == here
+
+        return count
+
+    with listening(begin=counting("transactions"), before_cursor_execute=counting("statements")):
+        yield found
 
 
 def at_once(count: int, ask: Callable[[int], object]) -> list[object]:
