@@ -367,7 +367,6 @@ def _path(cluster_id: str, *below: str) -> str:
 
 
 def _sent(name: str, value: Any) -> Any:
-    """What the SDK sends for a field of the model."""
     if isinstance(value, AffinityRule):
         # Polarity always: the engine takes an enabled rule without one for no rule at all.
         return types.AffinityRule(enabled=value.enabled, positive=value.positive, enforcing=value.enforcing)
@@ -377,7 +376,6 @@ def _sent(name: str, value: Any) -> Any:
 
 
 def _ask_sdk(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
-    """Make a request of the SDK's service for what is at a path."""
     permit = "manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
     with permitted(connection, "change affinity groups", permit), _service(connection, path) as service:
         return request(service)

@@ -29,7 +29,6 @@ from ovirt_placement.model.infrastructure import HOST_STATUSES, HostStatistics
 
 
 def _groups_of(element: xml.Element | None, cluster_id: str) -> Iterator[AffinityGroup]:
-    """Read the groups of one cluster."""
     for entry in () if element is None else element.iterchildren("affinity_group"):
         yield AffinityGroup(
             id=xml.identity(entry),

@@ -146,7 +146,6 @@ def _readers(kind: type[Record]) -> Mapping[str, _Reader]:
 
 
 def _reader(hint: Any) -> _Reader:
-    """Makes the value of a field of this type."""
     inner = [one for one in get_args(hint) if one is not NoneType]
     if get_origin(hint) in (Union, UnionType) and len(inner) == 1:
         read = _reader(inner[0])
@@ -316,7 +315,6 @@ def resources_of(level: str, snapshot: Snapshot) -> tuple[Named, ...]:
 
 
 def _used_by(vm: Vm, level: str) -> tuple[str | None, ...]:
-    """What a VM refers to on a level."""
     return {
         "billing_entity": (vm.quota,),
         "customer_offer": (vm.owner,),

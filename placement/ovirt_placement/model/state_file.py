@@ -173,7 +173,6 @@ def _listed(name: str, records: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _check_fields(name: str, path: str, record: Any, known: Mapping[str, Collection[str]]) -> None:
-    """Check what the tables above say of the records of a list."""
     for field, referred in _REFERENCES[name].items():
         value = getattr(record, field)
         if isinstance(value, tuple):

@@ -257,7 +257,6 @@ class Decider:
         return Decided(accepted, age_seconds=case.base.age_seconds, reasons=reasons)
 
     def _ranked_hosts(self, case: _Case) -> Decided:
-        """A weight counts what is expected."""
         question, snapshot, request = case.question, case.expected, case.request()
         weights: Sequence[Weight] = case.rule.weight(snapshot, request) if case.rule.weight else ()
         for weight in weights if question.explains else ():

@@ -12,7 +12,7 @@ from ovirt_placement import config
 from ovirt_placement.cli.main import main
 from ovirt_placement.config import Config
 from tests.configuration import write_configuration
-from tests.placement.engine_server import RECORDING, EngineServer
+from tests.placement.engine_server import EngineServer
 from tests.processes import Forked
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-placement"))
@@ -87,7 +87,3 @@ def readings(engine: EngineServer) -> int:
 def polls(engine: EngineServer) -> int:
     """Count how often the engine was asked what has happened."""
     return sum(request.startswith("/events") for request in engine.requests)
-
-
-def renamed_hosts(name: str) -> bytes:
-    return (RECORDING / "hosts.xml").read_bytes().replace(b"<name>bodh1<", f"<name>{name}<".encode())

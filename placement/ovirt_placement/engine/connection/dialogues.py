@@ -134,7 +134,6 @@ class Dialogues(Generic[K]):
             self._ask_waiting()
 
     def _go_on(self, answer: _Answer[K]) -> None:
-        """Let a dialogue have an answer, and ask what it asks next."""
         try:
             self._waiting.append((answer.key, self._next_question(answer)))
         except StopIteration as end:

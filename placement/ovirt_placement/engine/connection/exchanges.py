@@ -170,7 +170,6 @@ class Server:
                     return Unanswered(Cause.INTERRUPTED, "its answer is not waited for any more")
 
     def _end_thread(self) -> None:
-        """Let the thread that asks end after what it is at."""
         if self._asking is not None:
             self._asking.put(None)
             self._asking = None

@@ -270,7 +270,6 @@ def failure_of_answer(
 
 
 def _failure_of_transport(error: Exception, settings: EngineSettings) -> UserError:
-    """Sort a request that got no answer, and a log-in that was refused."""
     if isinstance(error, LogInRefused):
         return EngineSetupError(
             f"{settings.address}: the engine refuses {settings.username}: {error.said}."

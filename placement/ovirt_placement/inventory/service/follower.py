@@ -181,7 +181,6 @@ class Follower:
             self._settle()
 
     def _want(self, now: float) -> None:
-        """Have read what keys and rules need."""
         before, wanted = self._view.demands, self.demands
         self._view.want(wanted)
         self.needs = wanted._replace(statistics=self.needs.statistics)
@@ -191,7 +190,6 @@ class Follower:
             self._larger[ReconciliationScope.SEARCHES].require(now, more=True)
 
     def _want_statistics(self, now: float) -> None:
-        """Have read what clusters need as they are by now."""
         self.needs = self.needs._replace(statistics=self._view.statistics_needed)
         lacking = self._view.statistics_lacking
         if lacking - self.lacking:
@@ -262,7 +260,6 @@ class Follower:
             self._rereads.ask(subject, now)
 
     def _ask_for_groups(self, clusters: Iterable[str | None], now: float) -> None:
-        """Read the affinity groups of these clusters again, and labels."""
         for cluster in filter(None, clusters):
             self._rereads.ask(Subject(SubjectKind.CLUSTER, cluster), now, BRIEFLY)
         self._rereads.ask(Subject(SubjectKind.LABELS), now, BRIEFLY)

@@ -120,7 +120,6 @@ class _Pool(NamedTuple):
 
 
 def _shares(most: int) -> defaultdict[int, asyncio.Semaphore]:
-    """By user, what that one may have at once."""
     return defaultdict(lambda: asyncio.Semaphore(most))
 
 
@@ -274,7 +273,6 @@ class Readers:
         writer.transport.abort()
 
     async def _state_of(self, question: Refresh, error: str | None) -> State:
-        """The state with what has changed since the version that the reader has; or why there is none."""
         version = self._publisher.version
         if version is None or error is not None:
             moments = None if version is None else version.moments
@@ -282,7 +280,6 @@ class Readers:
         return await self._loop.run_in_executor(self._quick.threads, self._since, version, question.known)
 
     def _since(self, version: Publication, known: int | None) -> State:
-        """What has changed since the version that a reader has, and what is on its way."""
         snapshot = self._intents.over(version.snapshot)
         snapshot = self.decisions.accepted.over(snapshot, version.moments.as_of, now())
         pending = snapshot.pending[len(version.snapshot.pending) :]

@@ -80,7 +80,11 @@ def run(config: Config, ready: Callable[[], None], decider: Decider) -> None:
     metrics = InventoryMetrics(config.engine.label)
     with owned(config.inventory.directory), connected(config.engine, metrics.requests) as engine:
         metrics_page.serve(metrics.registry, config.inventory.metrics, "[inventory] metrics")
-        asyncio.run(_serve(lambda: _Service(config, engine, ready, metrics, decider)))
+
+        async def serve() -> None:
+            await _Service(config, engine, ready, metrics, decider).serve()
+
+        asyncio.run(serve())
 
 
 @contextmanager
@@ -110,10 +114,6 @@ def owned(directory: Path) -> Iterator[None]:
         (directory / SOCKET_NAME).unlink(missing_ok=True)
         ending.callback((directory / SOCKET_NAME).unlink, missing_ok=True)
         yield
-
-
-async def _serve(make: "Callable[[], _Service]") -> None:
-    await make().serve()
 
 
 class _Lane(NamedTuple):

@@ -23,12 +23,6 @@ from tests.examples import seeds
 from tests.placement.inventory.stage import Stage, staged, stir, turns
 
 
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with staged(tmp_path, generate(Sizes(clusters=2, hosts=8, vms=40, groups=8), 3)) as made:
-        yield made
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("seed", seeds(3))
 def test_after_whatever_happened_all_is_known_without_reading_all(stage: Stage, seed: int) -> None:

@@ -2,8 +2,6 @@
 
 import gc
 import random
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -11,17 +9,10 @@ from ovirt_placement.engine.events import read_events
 from ovirt_placement.engine.topology import reread_vms
 from ovirt_placement.inventory.service.schedule import SOON_SECONDS, Rereads, Subject, SubjectKind
 from ovirt_service.daemon import Garbage
-from ovirt_simulator.generate import Sizes, generate
 from tests import builders as build
-from tests.placement.inventory.stage import Stage, staged
+from tests.placement.inventory.stage import Stage
 
 VM = Subject(SubjectKind.VM, "v")
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with staged(tmp_path, generate(Sizes(clusters=1, hosts=8, vms=40, groups=4), 3)) as made:
-        yield made
 
 
 @pytest.fixture

@@ -14,15 +14,7 @@ from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.inventory.publication import Decide, Decided, ask
 from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
-from tests.placement.inventory.running import (
-    COMMAND,
-    configured,
-    ended,
-    loaded,
-    readings,
-    renamed_hosts,
-    running,
-)
+from tests.placement.inventory.running import COMMAND, configured, ended, loaded, readings, running
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
@@ -64,22 +56,6 @@ def test_all_who_wait_share_one_reading(engine: EngineServer, file: Path, config
         assert len(found) == 8
         # The one at the start, and one or at most two for all: an asker may come when the first has begun.
         assert 2 <= readings(engine) <= 3
-        ended(service)
-
-
-def test_a_change_wakes_who_waits_and_is_seen(engine: EngineServer, file: Path, config: Config) -> None:
-    with running(file) as service:
-        before = inventory.snapshot(config=config, max_age=60)
-        assert not inventory.wait_for_change(0.05, config=config)
-        woken: list[bool] = []
-        waiter = threading.Thread(target=lambda: woken.append(inventory.wait_for_change(30, config=config)))
-        waiter.start()
-        engine.answer = lambda path: (200, renamed_hosts("other")) if path == "/hosts" else None
-        after = inventory.snapshot(config=config, max_age=0, deadline=30)
-        waiter.join(30)
-        assert woken == [True]
-        assert [host.name for host in before.hosts if host not in after.hosts] == ["bodh1"]
-        assert [host.name for host in after.hosts if host not in before.hosts] == ["other"]
         ended(service)
 
 

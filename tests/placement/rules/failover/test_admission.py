@@ -71,6 +71,9 @@ def test_of_hosts_that_are_not_known_to_be_of_the_cluster_nothing_is_said() -> N
 def test_a_highly_available_vm_must_find_another_host_itself() -> None:
     # On h2, h1 cannot be left any more; on h1, two cannot go to h2; on h3 it goes to h1.
     assert accepted(tight(vm("new", ha=True, needs_mb=4000), free_mb=100), "new") == "h3"
+    # The reserve is there for one that has crashed.
+    crashed = vm("new", ha=True, crashed=True, needs_mb=4000)
+    assert accepted(tight(crashed, free_mb=100), "new") == "h1 h2 h3"
 
 
 def test_without_a_reservation_and_for_migrations_of_the_engine_nothing_is_refused() -> None:
