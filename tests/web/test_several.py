@@ -12,25 +12,14 @@ from ovirt_placement_web.settings import WebSettings, engines
 from ovirt_service.errors import UserError
 from tests.builders import cluster, host, snapshot
 from tests.configuration import write_configuration
+from tests.web import test_statements
 from tests.web.conftest import STATE
 from tests.web.running import COOKIE, Page, paged_several
 
-# The same promises, of the second engine: `page` is its part of the page here.
-from tests.web.test_statements import (  # noqa: F401
-    test_1_the_cookie_is_for_the_page_alone_new_at_each_log_in_and_dead_after_log_out,
-    test_2_the_engines_token_stays_in_memory,
-    test_3_nobody_is_logged_in_by_an_address,
-    test_4_what_changes_something_comes_from_the_page_in_a_session,
-    test_5_the_page_has_its_own_names_only,
-    test_6_nothing_runs_that_is_not_the_pages,
-    test_7_answers_are_neither_kept_nor_guessed_nor_handed_on,
-    test_8_names_are_text_wherever_they_are_shown,
-    test_9_an_act_needs_the_permit_there_and_then,
-    test_15_each_log_in_and_each_act_is_a_line_of_the_audit_log,
-    test_16_what_is_asked_is_bounded_and_what_fails_says_nothing_of_the_inside,
-)
-
 pytestmark = pytest.mark.system
+
+#: The same promises, of the second engine: `page` is its part of the page here.
+globals().update({name: test for name, test in vars(test_statements).items() if name.startswith("test_")})
 
 WEST = snapshot(cluster("w1", name="western"), host("wh", cluster="w1"))
 

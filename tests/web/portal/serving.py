@@ -26,6 +26,7 @@ from ovirt_simulator.http.server import Server, serve
 from tests.configuration import PASSWORD, write_configuration
 from tests.paths import CHECKOUT
 from tests.placement.inventory.running import running as inventory_running
+from tests.web.browser.conftest import Noting
 from tests.web.running import ROOT, apache, free_port, page_process
 
 PLUGIN = CHECKOUT / "packaging" / "ui-plugin"
@@ -228,24 +229,13 @@ LAYOUTS = ["apache", "port"]
 DB_1 = {"id": "a", "name": "db-1", "status": "Up", "managed": True}
 
 
-class Visit:
+class Visit(Noting):
     """A person's browser in the portal, and all that it has complained of or asked others for."""
 
     def __init__(self, page: Page, served: Portal, layout: str) -> None:
-        self.page = page
+        super().__init__(page, served.origin, served.page(layout))
         self.served = served
         self.layout = layout
-        self.complaints: list[str] = []
-        self.strangers: list[str] = []
-        self.asked: list[tuple[str, str]] = []
-        page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.context.on("request", lambda asked: self._note(asked.method, asked.url))
-
-    def _note(self, method: str, url: str) -> None:
-        self.asked.append((method, url))
-        if not url.startswith((f"{self.served.origin}/", f"{self.served.page(self.layout)}/", "data:")):
-            self.strangers.append(url)
 
     def enter(self, *more: str, place: str = "") -> None:
         self.page.goto(start_address(self.served, self.layout, *more, place=place))

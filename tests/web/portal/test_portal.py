@@ -1,12 +1,12 @@
 """The plug-in in the portal: it shows what is selected, nothing removes it, and its user is the portal's."""
 
 import json
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.configuration import PASSWORD
+from tests.web.browser.conftest import violations_of
 from tests.web.portal.serving import DB_1, LAYOUTS, MARKS, Portal, root_of, start_address, visit
 
 pytestmark = MARKS
@@ -189,7 +189,7 @@ def test_tabs_show_what_is_selected(chromium: Browser, served: Portal, axe: str,
         expect(one.inner.locator("h1")).to_have_text("History")
         for frame in one.page.frames[1:]:
             if frame.url.endswith(("tab.html#clusters", "/history")):
-                assert _violations(frame, axe) == []
+                assert violations_of(frame, axe) == []
         assert one.complaints == []
         assert one.strangers == []
         assert one.state() == "IN_USE"
@@ -267,11 +267,3 @@ def test_a_migration_is_seen_in_the_tab(chromium: Browser, served: Portal) -> No
         served.engine.advance(600)
         expect(one.inner.locator("main")).to_contain_text("up on beta")
         assert one.complaints == []
-
-
-def _violations(frame: Any, axe: str) -> list[Any]:
-    frame.evaluate(f"() => {{ {axe} }}")
-    found: list[Any] = frame.evaluate(
-        "async () => (await axe.run()).violations.map((one) => [one.id, one.nodes.map((node) => node.html)])"
-    )
-    return found
