@@ -14,22 +14,15 @@ import pytest
 from ovirt_placement.config import Config
 from tests.docs.test_pages import leads_nowhere, links_of
 from tests.paths import CHECKOUT
+from tests.placement.cli.setup.policies import OUR_FILTERS, OUR_WEIGHTS
 from tests.proxy.running import running
 
 COMMANDS = ("ovirt-placement", "ovirt-scheduler-proxy", "ovirt-enforcer", "ovirt-placement-web")
 
 #: What git ignores, and what must not get into a distribution.
 IGNORED = shutil.ignore_patterns(
-    ".git",
-    ".venv",
-    ".work",
-    "build",
-    "dist",
-    "target",
-    "*.egg-info",
-    "__pycache__",
-    ".*_cache",
-    ".hypothesis",
+    *(".git", ".venv", ".work", "build", "dist", "target"),
+    *("*.egg-info", "__pycache__", ".*_cache", ".hypothesis"),
 )
 
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("packaging")]
@@ -149,22 +142,8 @@ def test_the_installed_proxy_serves_the_installed_plugins(installed: Path) -> No
         assert str(installed) in " ".join(zygote.cmdline()), "it is not the checkout's proxy that runs"
     assert isinstance(found, dict)
     assert {kind: sorted(units) for kind, units in found.items()} == {
-        "filters": [
-            "AffinityFilter",
-            "HaAdmissionFilter",
-            "HostAffinityFilter",
-            "PlacementKeyFilter",
-            "PlacementRuleFilter",
-        ],
-        "scores": [
-            "HaAdmissionWeight",
-            "HaReservationWeight",
-            "HardAffinityWeight",
-            "HostAffinityWeight",
-            "PlacementKeyWeight",
-            "PlacementRuleWeight",
-            "SoftAffinityWeight",
-        ],
+        "filters": sorted({*OUR_FILTERS, "HaAdmissionFilter", "PlacementKeyFilter"}),
+        "scores": sorted({*OUR_WEIGHTS, "HaAdmissionWeight", "PlacementKeyWeight"}),
         "balance": ["HaReservationBalance"],
     }
 

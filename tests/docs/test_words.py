@@ -13,17 +13,8 @@ STYLE = CHECKOUT / "docs" / "developers" / "style.md"
 #: The page names them, and this file what finds them.
 THEMSELVES = (STYLE, Path(__file__))
 FOLDERS = (
-    "placement",
-    "plugins",
-    "proxy",
-    "enforcer",
-    "service",
-    "simulator",
-    "web",
-    "demo",
-    "release",
-    "tests",
-    "tools",
+    *("placement", "plugins", "proxy", "enforcer", "service", "simulator", "web", "demo", "release"),
+    *("tests", "tools"),
 )
 TEXTS = (".py", ".md", ".toml", ".1", ".service", ".socket", ".json", ".sh", ".conf")
 #: The web page's own.

@@ -26,27 +26,12 @@ from ovirt_simulator.core.entities import PolicyUnit, UnitType
 from ovirt_simulator.http.server import serve
 from tests.builders import cluster, snapshot
 from tests.examples import examples
+from tests.placement.cli.setup.policies import OUR_FILTERS, OUR_WEIGHTS, TWINS
 
 NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
 OURS = Units(
-    filters=("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"),
-    weights=dict.fromkeys(
-        (
-            "HardAffinityWeight",
-            "SoftAffinityWeight",
-            "HostAffinityWeight",
-            "PlacementRuleWeight",
-            "HaReservationWeight",
-        ),
-        1,
-    ),
-    balance="HaReservationBalance",
+    filters=tuple(sorted(OUR_FILTERS)), weights=dict.fromkeys(OUR_WEIGHTS, 1), balance="HaReservationBalance"
 )
-ALONGSIDE = {
-    "SoftAffinityWeight": "VmAffinityGroups",
-    "HostAffinityWeight": "VmToHostsAffinityGroups",
-    "HaReservationWeight": "OptimalForHaReservation",
-}
 STATE = snapshot(cluster("c1", name="blue", scheduling_policy=OURS), cluster("c2", name="red"))
 _number = count()
 
@@ -169,7 +154,7 @@ def some_policy(world: World, data: st.DataObject, description: str, *, with_our
 
 
 def some_factors(data: st.DataObject) -> dict[str, int]:
-    names = sorted({*ALONGSIDE, *ALONGSIDE.values()})
+    names = sorted({*TWINS, *TWINS.values()})
     return data.draw(st.dictionaries(st.sampled_from(names), st.integers(0, 9)))
 
 
@@ -185,12 +170,10 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     assert world.plan(choice).requests == ()
     policy = world.reported(name)
     weights = {world.names[unit]: factor for unit, factor in policy.weights.items()}
-    assert {*ALONGSIDE, *ALONGSIDE.values()} <= weights.keys()
+    assert {*TWINS, *TWINS.values()} <= weights.keys()
     assert factors.items() <= weights.items()
     assert all(
-        weights[ALONGSIDE[own]] == factors.get(ALONGSIDE[own], factors[own])
-        for own in ALONGSIDE
-        if own in factors
+        weights[TWINS[own]] == factors.get(TWINS[own], factors[own]) for own in TWINS if own in factors
     )
     assert {"VmAffinityGroups", *OURS.filters} <= {world.names[unit] for unit in policy.filters}
     assert policy.balance is not None

@@ -29,14 +29,7 @@ SOURCES = ("service", "placement", "proxy", "enforcer", "web", "simulator")
 _NOT_ITSELF = ("--ignore", "tests/mutations")
 #: A slip can make a test wait for ever: that notices it, too.
 _PYTEST = (
-    "-x",
-    "-q",
-    "-p",
-    "no:cacheprovider",
-    "--timeout",
-    "120",
-    "--hypothesis-seed",
-    "0",
+    *("-x", "-q", "-p", "no:cacheprovider", "--timeout", "120", "--hypothesis-seed", "0"),
     "--ignore=tests/mutations",
 )
 #: Without its parameters, which may hold anything.
