@@ -164,38 +164,33 @@ class Gates:
         reasons = ((cluster.id, why_open(facts, cluster.id)) for cluster in snapshot.clusters)
         return {cluster: reason for cluster, reason in reasons if reason is not None}
 
-    def admit(self, snapshot: Snapshot, cluster: str, step: Step, plan: Plan | None = None) -> Admitted:
-        """Let a step pass; `snapshot` must have been read for this decision, after these gates were made.
+    def admit(
+        self, snapshot: Snapshot, cluster: str, what: Step | HostAction, plan: Plan | None = None
+    ) -> Admitted:
+        """Let a step, or an action on a host, pass. Raises `Closed` with the reason if it may not be begun.
 
-        `plan` is the whole plan that the step is of, with the steps that were taken already: an approval is
-        of a plan, and what makes room counts by what it makes room for. Without one the step is a plan of its
-        own. What it waits for (`Step.after`) is for the asker to know. Raises `Closed` with the reason if the
-        step may not be taken.
+        `snapshot` must have been read for this decision, after these gates were made. `plan` is the whole
+        plan that the step is of, with the steps that were taken already: an approval is of a plan, and what
+        makes room counts by what it makes room for. Without one the step is a plan of its own. What it waits
+        for (`Step.after`) is for the asker to know.
         """
         with self._lock:
-            closed = self.blocked_reason(snapshot, cluster, step, plan)
+            closed = self.blocked_reason(snapshot, cluster, what, plan)
             if closed is not None:
                 raise closed
-            self._open += tuple(_as_intent(cluster, step, at) for at in range(len(step.vms)))
-        return Admitted(cluster, step, _KEY)
+            if isinstance(what, Step):
+                self._open += tuple(_as_intent(cluster, what, at) for at in range(len(what.vms)))
+        return Admitted(cluster, what, _KEY)
 
     def blocked_reason(
-        self, snapshot: Snapshot, cluster: str, step: Step, plan: Plan | None = None
+        self, snapshot: Snapshot, cluster: str, what: Step | HostAction, plan: Plan | None = None
     ) -> Closed | None:
-        """The first gate that does not let a step pass, with its reason; None if all do."""
-        facts = self._facts(snapshot, plan or Plan(cluster=cluster, strategy="", steps=(step,)))
-        reasons = ((gate.name, gate.step(facts, cluster, step)) for gate in GATES)
+        """The first gate that does not let it pass, with its reason; None if all do."""
+        if isinstance(what, Step):
+            plan = plan or Plan(cluster=cluster, strategy="", steps=(what,))
+        facts = self._facts(snapshot, plan)
+        reasons = ((gate.name, gate.why_not(facts, cluster, what)) for gate in GATES)
         return next((Closed(name, reason) for name, reason in reasons if reason is not None), None)
-
-    def admit_action(self, snapshot: Snapshot, cluster: str, action: HostAction) -> Admitted:
-        """Let an action on a host pass; `snapshot` must have been read for this decision. Raises `Closed`."""
-        with self._lock:
-            facts = self._facts(snapshot, None)
-            for gate in GATES:
-                reason = gate.action(facts, cluster, action)
-                if reason is not None:
-                    raise Closed(gate.name, reason)
-        return Admitted(cluster, action, _KEY)
 
     def waits_for_approval(self, snapshot: Snapshot, plan: Plan) -> bool:
         """Whether a person's word is needed for any step of a plan, and not there."""

@@ -186,6 +186,11 @@ class Gate:
     #: How far back the history must go for it.
     reach: Callable[[EnforcerSettings], float] = lambda settings: 0.0
 
+    def why_not(self, facts: Facts, cluster: str, what: Step | HostAction) -> str | None:
+        return (
+            self.step(facts, cluster, what) if isinstance(what, Step) else self.action(facts, cluster, what)
+        )
+
 
 def cluster_gate(
     name: str,

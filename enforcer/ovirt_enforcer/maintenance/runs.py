@@ -176,6 +176,8 @@ class MaintenanceRuns:
         arriving = {one.vm for one in snapshot.pending if one.host == host.host}
         arriving.update(one.vm for one in seen.open_intents if one.target == host.host)
         ended = self._intents.actions(host.host, within_seconds=host.seconds)
+        emptying = HostAction(IntentKind.MIGRATE_VM, host.host)
+        closed = seen.gates.blocked_reason(snapshot, run.cluster, emptying)
         return Scene(
             run=run,
             host=host,
@@ -189,7 +191,7 @@ class MaintenanceRuns:
             down=_names(snapshot, (vm for vm in host.stopped if vm in known and known[vm].status == "down")),
             open=asked(),
             failed=ended[-1] if ended and ended[-1].state is IntentState.FAILED else None,
-            closed=_blocked_reason(seen, run.cluster, host.host),
+            closed=None if closed is None else str(closed),
             blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
             command=self.commands.status(CommandKind.WORK, run, host),
             lost=tuple(
@@ -259,7 +261,7 @@ class MaintenanceRuns:
     def _ask_for_action(self, scene: Scene, seen: Observation, kind: IntentKind, vm: str) -> None:
         run, host = scene.run, scene.host
         try:
-            admitted = seen.gates.admit_action(seen.snapshot, run.cluster, HostAction(kind, host.host, vm))
+            admitted = seen.gates.admit(seen.snapshot, run.cluster, HostAction(kind, host.host, vm))
         except Closed as why:
             self._note(run, host, f"not now: {why}")
             return
@@ -302,14 +304,6 @@ class MaintenanceRuns:
 
 def _names(snapshot: Snapshot, vms: Iterable[str]) -> dict[str, str]:
     return {vm: snapshot.vm_by_id[vm].name for vm in vms if vm in snapshot.vm_by_id}
-
-
-def _blocked_reason(seen: Observation, cluster: str, host: str) -> str | None:
-    try:
-        seen.gates.admit_action(seen.snapshot, cluster, HostAction(IntentKind.MIGRATE_VM, host))
-    except Closed as why:
-        return str(why)
-    return None
 
 
 #: How often what failed is tried again, in looks at the engine.

@@ -66,10 +66,7 @@ def admitted(
     state: Snapshot | None = None,
 ) -> Admitted:
     """What is admitted in this state, or this world, or in `PARTS`."""
-    state = state or snapshot(*(parts or PARTS))
-    if isinstance(of, HostAction):
-        return asked.admit_action(state, CLUSTER, of)
-    return asked.admit(state, CLUSTER, of, within)
+    return asked.admit(state or snapshot(*(parts or PARTS)), CLUSTER, of, within)
 
 
 def answer(asked: Gates, *parts: Part, **what: Any) -> tuple[str, str] | None:
