@@ -147,83 +147,70 @@ class _Point(NamedTuple):
 _Way = Move | tuple[str, ...]
 
 
-class _Search:
-    """The cheapest way to each point, those first that may end cheapest; `known` was found otherwise."""
+def _searched(site: Site, known: Outcome, deadline: Deadline) -> Outcome | None:
+    """The best that there is, `proven`; None if it is too much to find out, or the engine moves VMs.
 
-    def __init__(self, site: Site, known: Outcome) -> None:
-        self._site = site
-        self._known = known
-        self._vms = [vm for vm in site.problem.memory_mb if site.problem.targets[vm]]
-        self._placement = ProblemPlacement(site.problem)
-        start = _Point(frozenset(), frozenset())
-        self._search: BestFirst[_Point, _Way] = BestFirst(start, self._estimate(start, (0, 0)), (0, 0))
-
-    def run(self, deadline: Deadline) -> Outcome | None:
-        """The best that there is, `proven`; None if it is too much to find out, or the engine moves VMs."""
-        site, search, seen = self._site, self._search, list[_Point]()
-        large = (
-            len(site.problem.hosts) ** len(self._vms) > _MOST_PLACEMENTS or len(self._vms) > _MOST_PLACEMENTS
-        )
-        if large or site.by_engine or site.problem.guessed:
+    By the cheapest way to each point, those first that may end cheapest; `known` was found otherwise.
+    """
+    problem = site.problem
+    vms = [vm for vm in problem.memory_mb if problem.targets[vm]]
+    large = len(vms) > _MOST_PLACEMENTS or len(problem.hosts) ** len(vms) > _MOST_PLACEMENTS
+    if large or site.by_engine or problem.guessed:
+        return None
+    placement, start, seen = ProblemPlacement(problem), _Point(Places(), frozenset()), list[_Point]()
+    search: BestFirst[_Point, _Way] = BestFirst(start, _at_least(site, vms, start, (0, 0)), (0, 0))
+    while (point := search.pop_next()) is not None:
+        if known.merit[:2] == (0, False) and search.rank >= known.merit[2:]:
+            return replace(known, proven=True)
+        if len(point.done) == len(site.asked):
+            return _outcome(site, point, search)
+        seen.append(point)
+        if len(seen) > _MOST_POINTS or deadline.over:
             return None
-        while (point := search.pop_next()) is not None:
-            if self._known.merit[:2] == (0, False) and search.rank >= self._known.merit[2:]:
-                return replace(self._known, proven=True)
-            if len(point.done) == len(site.asked):
-                return self._outcome(point)
-            seen.append(point)
-            if len(seen) > _MOST_POINTS or deadline.over:
-                return None
-            for way, after, cost in self._onwards(point):
-                if search.cheaper(after, cost):
-                    search.add(point, way, after, cost, self._estimate(after, cost))
-        return self._outcome(min(seen, key=lambda one: (-len(one.done), *search.cost(one))))
+        for way, after, (rounds, migrations) in _onwards(site, placement, vms, point):
+            cost = search.cost(point)[0] + rounds, search.cost(point)[1] + migrations
+            if search.cheaper(after, cost):
+                search.add(point, way, after, cost, _at_least(site, vms, after, cost))
+    return _outcome(site, min(seen, key=lambda one: (-len(one.done), *search.cost(one))), search)
 
-    def _estimate(self, point: _Point, cost: Cost) -> Cost:
-        """What a maintenance that goes through a point costs at least."""
-        rounds, migrations = cost
-        undone = {*self._site.asked} - point.done
-        where = {**self._site.problem.where, **dict(point.places)}
-        return (
-            rounds + _ceil(len(undone), self._site.options.at_once),
-            migrations + sum(where[vm] in undone for vm in self._vms),
-        )
 
-    def _onwards(self, point: _Point) -> Iterator[tuple[_Way, _Point, Cost]]:
-        site, placement = self._site, self._placement
-        rounds, migrations = self._search.cost(point)
-        put_at(placement, point.places)
-        for hosts in self._waves(point):
-            yield hosts, _Point(point.places, point.done.union(hosts)), (rounds + 1, migrations)
-        away = {host for host in site.waiting if host not in point.done or not site.returns(host)}
-        targets = [host for host in site.problem.hosts if host not in site.never | away]
-        for move in legal_moves(placement, self._vms, targets):
-            after = places_after(site.problem, point.places, move)
-            yield move, _Point(after, point.done), (rounds, migrations + len(move.vms))
+def _at_least(site: Site, vms: Iterable[str], point: _Point, cost: Cost) -> Cost:
+    """What a maintenance that goes through a point costs at least."""
+    undone, where = {*site.asked} - point.done, {**site.problem.where, **dict(point.places)}
+    rounds = _ceil(len(undone), site.options.at_once)
+    return cost[0] + rounds, cost[1] + sum(where[vm] in undone for vm in vms)
 
-    def _waves(self, point: _Point) -> Iterator[tuple[str, ...]]:
-        """Hosts that may be out together now."""
-        site = self._site
-        undone = [host for host in site.asked if host not in point.done]
-        empty = [host for host in undone if {*self._placement.on(host)} <= {*site.stopped_on(host)}]
-        for size in range(1, min(site.options.at_once, len(empty)) + 1):
-            for hosts in combinations(empty, size):
-                rank = max(map(site.rank, hosts))
-                early = all(site.rank(host) >= rank or host in hosts for host in undone)
-                if early and site.survives(self._placement.moved, hosts, point.done):
-                    yield tuple(sorted(hosts, key=site.rank))
 
-    def _outcome(self, point: _Point) -> Outcome:
-        waves: list[Wave] = []
-        moves: list[Move] = []
-        for way in self._search.steps_to(point):
-            if isinstance(way, Move):
-                moves.append(way)
-            else:
-                waves.append(Wave(way, tuple(moves)))
-                moves = []
-        left = tuple(host for host in self._site.asked if host not in point.done)
-        return Outcome(tuple(waves), left, proven=True)
+def _onwards(
+    site: Site, placement: ProblemPlacement, vms: Sequence[str], point: _Point
+) -> Iterator[tuple[_Way, _Point, Cost]]:
+    """Hosts that may be out together now, and migrations; each with what it costs."""
+    put_at(placement, point.places)
+    undone = [host for host in site.asked if host not in point.done]
+    empty = [host for host in undone if {*placement.on(host)} <= {*site.stopped_on(host)}]
+    sizes = range(1, min(site.options.at_once, len(empty)) + 1)
+    for hosts in chain.from_iterable(combinations(empty, size) for size in sizes):
+        rank = max(map(site.rank, hosts))
+        early = all(site.rank(host) >= rank or host in hosts for host in undone)
+        if early and site.survives(placement.moved, hosts, point.done):
+            in_order = tuple(sorted(hosts, key=site.rank))
+            yield in_order, _Point(point.places, point.done.union(hosts)), (1, 0)
+    away = {host for host in site.waiting if host not in point.done or not site.returns(host)}
+    targets = [host for host in site.problem.hosts if host not in site.never | away]
+    for move in legal_moves(placement, vms, targets):
+        after = places_after(site.problem, point.places, move)
+        yield move, _Point(after, point.done), (0, len(move.vms))
+
+
+def _outcome(site: Site, end: _Point, search: BestFirst[_Point, _Way]) -> Outcome:
+    waves, moves = list[Wave](), list[Move]()
+    for way in search.steps_to(end):
+        if isinstance(way, Move):
+            moves.append(way)
+        else:
+            waves.append(Wave(way, tuple(moves)))
+            moves = []
+    return Outcome(tuple(waves), tuple(host for host in site.asked if host not in end.done), proven=True)
 
 
 #: This many hosts are tried as the first one.
@@ -256,4 +243,4 @@ def best_outcome(site: Site, deadline: Deadline) -> Outcome:
             best = min(best, outcome, key=lambda one: one.merit)
     if meets_bounds(best):
         return replace(best, proven=not site.problem.guessed)
-    return min(_Search(site, best).run(deadline) or best, best, key=lambda one: one.merit)
+    return min(_searched(site, best, deadline) or best, best, key=lambda one: one.merit)
