@@ -4,20 +4,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ovirt_enforcer.gates.people import moves, rule_key
+from ovirt_enforcer.plans import failure_domains, maintenance_planned
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
 from ovirt_placement.answers.plans import misfit_text
-from ovirt_placement.answers.plans.maintenance import maintenance_record
 from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.status import NOT_RUNNING, not_led
-from ovirt_placement.config import Config
+from ovirt_placement.config import Config, HaSettings
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Host, Snapshot
-from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions
 from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.steps import misfit
 from ovirt_placement.rules.catalogue import find_violations
-from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.leader import EnforcerSettingsStore
 from ovirt_placement.store.enforcer.maintenance import HostProgress, MaintenanceRequest, MaintenanceRun, Work
@@ -129,18 +127,13 @@ def run_meant(
 
 
 def in_order_of_plan(
-    snapshot: Snapshot,
-    hosts: Sequence[Host],
-    stop_vms: Sequence[str],
-    domains: tuple[Domain, ...],
-    *,
-    deadline: Deadline,
+    snapshot: Snapshot, hosts: Sequence[Host], stop_vms: Sequence[str], ha: HaSettings, *, deadline: Deadline
 ) -> tuple[Host, ...]:
     """The hosts in the order of fewest migrations. Raises `UserError` if some host cannot become empty."""
+    domains = failure_domains(ha, snapshot) or ()
     options = MaintenanceOptions(stopped=frozenset(stop_vms), domains=domains, explained=False)
-    plan = plan_maintenance(snapshot, [host.id for host in hosts], options, deadline)
-    if plan.blocked:
-        left = maintenance_record(plan, snapshot).without_round
+    plan = maintenance_planned(snapshot, [host.id for host in hosts], options, deadline=deadline)
+    if left := plan.without_round:
         why = "; ".join(
             f"{one.host.name}: {', '.join(obstacle.text for obstacle in one.obstacles)}" for one in left
         )
@@ -149,4 +142,4 @@ def in_order_of_plan(
             f"no round for {why}; ovirt-enforcer maintenance plan {names} says what would help; --in-order"
             " begins without a plan"
         )
-    return tuple(snapshot.host_by_id[host] for host in plan.hosts)
+    return tuple(snapshot.host_by_id[host.id] for one in plan.rounds for host in one.hosts)

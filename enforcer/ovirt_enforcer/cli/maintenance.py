@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.cli.plan import add_return, add_state, asked, deadline_parameter, duration
 from ovirt_enforcer.orders import check_settings, in_order_of_plan, run_meant
-from ovirt_enforcer.plans import HOST_SECONDS, failure_domains, maintenance_options, maintenance_planned
+from ovirt_enforcer.plans import HOST_SECONDS, maintenance_options, maintenance_planned
 from ovirt_placement import config as configuration
 from ovirt_placement.answers.document import DRY_RUN, find
 from ovirt_placement.answers.orders import run_lines, runs_change, runs_document
@@ -192,8 +192,8 @@ def _request(args: argparse.Namespace) -> int:
         raise UserError("these hosts are of several clusters: begin a run for each")
     stop_vms = tuple(find(word, "VM", snapshot.vms, snapshot).id for word in args.stop)
     if not args.in_order:
-        domains = failure_domains(config.ha, snapshot) or ()
-        hosts = in_order_of_plan(snapshot, hosts, stop_vms, domains, deadline=Deadline.after(_ORDER_SECONDS))
+        deadline = Deadline.after(_ORDER_SECONDS)
+        hosts = in_order_of_plan(snapshot, hosts, stop_vms, config.ha, deadline=deadline)
     request = MaintenanceRequest(
         work=args.work,
         stop_vms=stop_vms,

@@ -23,7 +23,7 @@ from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.config import Config
 from ovirt_placement.forecast import Change
 from ovirt_placement.inventory import client as inventory
-from ovirt_placement.model import Cluster, Snapshot, Vm
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import OPEN_STATES, IntentState
@@ -198,11 +198,9 @@ class MadePlans:
         options = plans.maintenance_options(found, hosts, stopped=stopped, back=back)
         return in_process(plans.maintenance_planned, found.snapshot, hosts, options, seconds=_MOST_SECONDS)
 
-    def check_rounds(self, snapshot: Snapshot, hosts: Sequence[str], stopped: Sequence[str]) -> None:
+    def check_rounds(self, snapshot: Snapshot, hosts: Sequence[Host], stopped: Sequence[str]) -> None:
         """Raise `UserError` if some of these hosts cannot become empty."""
-        found = [snapshot.host_by_id[host] for host in hosts]
-        domains = plans.failure_domains(self._config.ha, snapshot) or ()
-        in_process(in_order_of_plan, snapshot, found, stopped, domains, seconds=_MOST_SECONDS)
+        in_process(in_order_of_plan, snapshot, hosts, stopped, self._config.ha, seconds=_MOST_SECONDS)
 
     def known(self, plan: str) -> MadePlan | None:
         with self._lock:

@@ -88,7 +88,7 @@ def begin(asked: Asked) -> Act:
         snapshot = inventory.snapshot(config=config, max_age=0.0, deadline=ENGINE_SECONDS)
         try:
             hosts = _check_hosts(ids, cluster, snapshot)
-            asked.site.made.check_rounds(snapshot, ids, wanted.stop_vms)
+            asked.site.made.check_rounds(snapshot, hosts, wanted.stop_vms)
         except Refusal as gone:
             raise Stale(gone.text) from None
         except UserError as error:
