@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, field
 from datetime import datetime
 from typing import Final
 
@@ -88,6 +88,7 @@ class Admitted:
             raise TypeError("what is done is admitted by Gates, and by nothing else")
 
 
+@dataclass(eq=False)
 class Gates:
     """All gates, with what the settings say, the store remembers and is under way, at one moment.
 
@@ -98,28 +99,20 @@ class Gates:
     gates are made of it.
     """
 
-    def __init__(
-        self,
-        settings: EnforcerSettings,
-        remembered: Remembered,
-        open_intents: Sequence[Intent],
-        now: datetime,
-        renew: Callable[[Remembered], Remembered] = lambda remembered: remembered,
-    ) -> None:
-        """`now` is the time of day, with its zone: windows are judged by it. All else has ages of its own.
+    settings: EnforcerSettings
+    remembered: Remembered
+    open_intents: Sequence[Intent]
+    #: The time of day, with its zone: windows are judged by it. All else has ages of its own.
+    now: datetime
+    #: Reads again what a person said in between, or what was seen: it is called for each answer, and what it
+    #: raises is raised. So a pause counts from the very next step on.
+    renew: Callable[[Remembered], Remembered] = lambda remembered: remembered
+    #: One admission at a time: it counts those before it.
+    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
-        `renew` reads again what a person said in between, or what was seen: it is called for each answer,
-        and what it raises is raised. So a pause counts from the very next step on.
-        """
-        if now.tzinfo is None:
+    def __post_init__(self) -> None:
+        if self.now.tzinfo is None:
             raise ValueError("the time of day needs its time zone")
-        self._settings = settings
-        self._remembered = remembered
-        self._open = tuple(open_intents)
-        self._now = now
-        self._renew = renew
-        #: One admission at a time: it counts those before it.
-        self._lock = threading.Lock()
 
     @staticmethod
     def reach_seconds(settings: EnforcerSettings) -> float:
@@ -127,7 +120,7 @@ class Gates:
 
     def unrenewed(self) -> Gates:
         """The same gates as of now: for answers after the store that they were made of is closed."""
-        return Gates(self._settings, self._renew(self._remembered), self._open, self._now)
+        return Gates(self.settings, self.renew(self.remembered), self.open_intents, self.now)
 
     def held(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, Held]:
         """VMs to leave alone for now, by id; those that the plan under way has parked may be moved on."""
@@ -156,7 +149,7 @@ class Gates:
         return self._first(lambda gate: gate.groups, snapshot)
 
     def seconds_left(self, snapshot: Snapshot, cluster: str) -> float:
-        facts = Facts(self._settings, snapshot, self._remembered, self._open, self._now)
+        facts = Facts(self.settings, snapshot, self.remembered, self.open_intents, self.now)
         return min(gate.seconds_left(facts, cluster) for gate in GATES)
 
     def open_breakers(self, snapshot: Snapshot) -> dict[str, str]:
@@ -179,7 +172,8 @@ class Gates:
             if closed is not None:
                 raise closed
             if isinstance(what, Step):
-                self._open += tuple(_as_intent(cluster, what, at) for at in range(len(what.vms)))
+                own = (_as_intent(cluster, what, at) for at in range(len(what.vms)))
+                self.open_intents = (*self.open_intents, *own)
         return Admitted(cluster, what, _KEY)
 
     def blocked_reason(
@@ -213,8 +207,8 @@ class Gates:
         return reasons
 
     def _facts(self, snapshot: Snapshot, plan: Plan | None) -> Facts:
-        ahead, remembered = _with_decided(snapshot, self._open), self._renew(self._remembered)
-        return Facts(self._settings, ahead, remembered, self._open, self._now, plan)
+        ahead, remembered = _with_decided(snapshot, self.open_intents), self.renew(self.remembered)
+        return Facts(self.settings, ahead, remembered, self.open_intents, self.now, plan)
 
 
 @dataclass(frozen=True, kw_only=True)
