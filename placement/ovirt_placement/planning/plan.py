@@ -7,80 +7,82 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cached_property
 from typing import Self
 
 import msgspec
 
+from ovirt_placement.model.record import Worded
 from ovirt_placement.rules.elements.verdict import Reason
 
 
-class ObstacleKind(StrEnum):
-    """What it is. The comments name the fields that count; `vms`, `hosts` and `groups` are ids."""
+class ObstacleKind(Worded):
+    """What it is, in words with the fields that count; `vms`, `hosts` and `groups` are ids there."""
 
-    #: Another rule of `groups` that `vms` are to satisfy as well, with what it `asks`.
-    RULE = "rule"
-    #: `vms` are not migrated, wherever to: for `reasons`, in the `words` of who holds them, or since no
-    #: host lets them in.
-    STAYS = "stays"
-    #: Filters leave `vms` no other hosts than `hosts`.
-    TARGETS = "targets"
-    #: `hosts` have no more than `available` MiB free.
-    MEMORY = "memory"
-    #: No host that is up would do.
-    NO_HOST = "no_host"
-    #: The host itself does not answer, or a VM is on its way there: `reasons`.
-    HOST_AWAY = "host_away"
-    #: No host of the cluster is up.
-    NO_HOST_UP = "no_host_up"
-    #: The VMs `needed` a host each, and only `available` can have one.
-    HOST_EACH = "host_each"
-    #: This many VMs (`count`) need `needed` places, and there are only `available`.
-    PLACES = "places"
-    #: Migrations of `vms` were left out: with them, `unplaced` would not restart if `hosts` failed, and
-    #: `needed` VMs in sum over all failures, of which it is `available` now.
-    RESERVATION = "reservation"
-    #: While a host is out, `unplaced` would not restart if `hosts` failed; `needed` VMs in sum over all
-    #: failures, of which it is `available` now.
-    OUT = "out"
-    #: With all that were to be brought back, highly available VMs would survive fewer failures.
-    NO_WAY_BACK = "no_way_back"
-    #: No way to take a host out was found, and not all could be tried.
-    NO_ROUND = "no_round"
-    #: No sequence of legal migrations does it; or none was found, and not all could be tried.
-    NO_SEQUENCE = "no_sequence"
-    NOT_FOUND = "not_found"
-    #: Legal migrations may repair a soft rule, but only at the expense of what counts no less.
-    OUTWEIGHED = "outweighed"
-    #: What counts on its hosts is `needed` above the limit `available`, and was `before` the plan; of `count`
-    #: such limits that were exceeded then this many (`repaired`) are not any more.
-    ABOVE = "above"
-    #: For a rule `needed` VMs must still move, and `before` before the plan; of `count` hosts, or failure
-    #: domains, that were above its limit then this many (`repaired`) are not any more.
-    NEARER = "nearer"
-    #: `hosts` refuse `vms`, each by itself, for `reasons`; or all of them together.
-    REFUSED = "refused"
-    REFUSED_TOGETHER = "refused_together"
-    #: `hosts` lack memory for `vms`: `needed` MiB, of which `available` are free.
-    NO_MEMORY = "no_memory"
-    NO_MEMORY_TOGETHER = "no_memory_together"
-    #: Another than the planner holds the repair, or `vms`, back; in their `words`.
-    HELD = "held"
-    #: The cluster of a plan, a VM or a host is gone.
-    CLUSTER_GONE = "cluster_gone"
-    VM_GONE = "vm_gone"
-    HOST_GONE = "host_gone"
-    #: `vms` do not run where they did (the first of `hosts`), but on the second, or on none.
-    ELSEWHERE = "elsewhere"
-    #: `vms` are gone, down or in another cluster.
-    NOT_HERE = "not_here"
-    #: Their former host is not up.
-    HOME_DOWN = "home_down"
-    #: It would violate the rules of `groups`.
-    VIOLATES = "violates"
-    #: The rules of `groups` have changed since a plan was made: it leads elsewhere for them.
-    RULES_CHANGED = "rules_changed"
+    RULE = "rule", "{vms} must also run {asks}{of_groups}"
+    #: For `reasons`, in the `words` of who holds them, or since no host lets them in.
+    STAYS = "stays", "{vms} stays where it is: {why}"
+    #: Filters leave no others.
+    TARGETS = "targets", "{vms} may only go to {hosts}"
+    MEMORY = "memory", "{hosts} has {available} MiB free"
+    NO_HOST = "no_host", "no host that is up would do for it"
+    #: It does not answer, or a VM is on its way there.
+    HOST_AWAY = "host_away", "{why}"
+    NO_HOST_UP = "no_host_up", "no host is up"
+    HOST_EACH = "host_each", "its {count} running VMs need a host each, and only {available} can have one"
+    PLACES = "places", "its {count} running VMs need {needed} places, and there are only {available}"
+    #: Of these two `needed` VMs in sum over all failures, of which it is `available` now.
+    RESERVATION = (
+        "reservation",
+        (
+            "migrations of {vms} were left out: if {hosts} failed after them, {unplaced} would not restart"
+            " (over all failures {lost}, now {available}; see ovirt-placement ha-check)"
+        ),
+    )
+    OUT = (
+        "out",
+        (
+            "while it is out, {unplaced} would not restart if {hosts} failed"
+            " (over all failures {lost}, now {available}; see ovirt-placement ha-check)"
+        ),
+    )
+    NO_WAY_BACK = "no_way_back", "highly available VMs would survive fewer failures than now"
+    NO_ROUND = "no_round", "no way to take it out was found; not all could be tried"
+    NO_SEQUENCE = "no_sequence", "no sequence of legal migrations repairs it"
+    NOT_FOUND = (
+        "not_found",
+        "no sequence of legal migrations that repairs it was found; not all could be tried",
+    )
+    #: Of a soft rule.
+    OUTWEIGHED = (
+        "outweighed",
+        "repairing it takes headroom, or violates what counts no less, if it can be repaired",
+    )
+    #: Of `count` limits, hosts or failure domains that were exceeded, `repaired` are not any more.
+    ABOVE = "above", "it remains above its limit of {available} by {needed}{before}{of_sums}"
+    NEARER = "nearer", "{still} must still move for it{before}{of_places}"
+    #: Each by itself; or all of them together.
+    REFUSED = "refused", "{vms} to {hosts}: {why}"
+    REFUSED_TOGETHER = "refused_together", "all together to {hosts}: {why}"
+    NO_MEMORY = "no_memory", "{vms} to {hosts}: {needed} MiB needed, {available} MiB free"
+    NO_MEMORY_TOGETHER = (
+        "no_memory_together",
+        "all together to {hosts}: {needed} MiB needed, {available} MiB free",
+    )
+    #: Another than the planner holds the repair, or VMs, back.
+    HELD = "held", "{words}"
+    CLUSTER_GONE = "cluster_gone", "its cluster is gone"
+    VM_GONE = "vm_gone", "VM {vms} is gone"
+    HOST_GONE = "host_gone", "host {hosts} is gone"
+    #: The first of `hosts` is where they ran; on the second they are now, or on none.
+    ELSEWHERE = "elsewhere", "{vms} is {there}, not on {home}"
+    NOT_HERE = "not_here", "it is gone, down, or in another cluster"
+    HOME_DOWN = "home_down", "its former host {hosts} is not up"
+    VIOLATES = "violates", "it would violate {groups}"
+    RULES_CHANGED = (
+        "rules_changed",
+        "the rules have changed since it was made: it leads elsewhere for {groups}",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +106,16 @@ class Obstacle:
     words: str = ""
 
 
-class StepPurpose(StrEnum):
+class StepPurpose(Worded):
     """What a step is for where no group says it; a rule without a group is known by its family."""
 
-    #: It makes room for steps after it.
-    ROOM = "room"
-    #: It brings a VM back to where the plan began; or where another one began, which is undone.
-    BACK = "back"
-    HOME = "home"
-    #: It brings a VM that stepped aside on to where it may stay.
-    ON = "on"
-    #: It takes a VM to a host that its placement keys accept.
-    KEYS = "placement_keys"
-    #: It takes a VM off a host that is to be empty.
-    MAINTENANCE = "maintenance"
+    ROOM = "room", "makes room for the next steps"
+    #: To where the plan began; or where another one began, which is undone.
+    BACK = "back", "goes back to where it was"
+    HOME = "home", "goes back to where it was"
+    ON = "on", "moves on from its temporary host"
+    KEYS = "placement_keys", "to a host that its placement keys accept"
+    MAINTENANCE = "maintenance", "off a host that is to be empty"
 
 
 class Step(msgspec.Struct, frozen=True):

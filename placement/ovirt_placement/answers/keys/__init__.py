@@ -168,16 +168,7 @@ def _sum(score: KeyScore) -> str:
 
 
 # -- One placement by keys, step by step and host by host.
-_SHORTAGES = {
-    Shortage.NOT_UP: "is not up",
-    Shortage.UNCONTENDED: "{0} MiB not handed out, {1} must fit with some to spare",
-    Shortage.CONTENDED: "{0} MiB physically free, {1} must fit with some to spare",
-}
 _OTHERS = "Other filters refuse every host: keys have nothing to choose from."
-_FAILURES = {
-    KeyFailure.CONSTRAINT: "No host is capable of running it.",
-    KeyFailure.THRESHOLD: "No host's score is above the last threshold, {final}.",
-}
 
 
 class HostPlace(HostKeys, frozen=True, omit_defaults=False, kw_only=True):
@@ -267,9 +258,7 @@ def _outcome(decision: KeyDecision, snapshot: Snapshot, *, whole: bool) -> str:
     if decision.local_storage:
         return f"Its storage is local, so that keys do not count: {names}."
     if decision.failed is not None or decision.round is None:
-        return _FAILURES[decision.failed or KeyFailure.CONSTRAINT].format(
-            final=figure(decision.thresholds[-1])
-        )
+        return (decision.failed or KeyFailure.CONSTRAINT).text.format(final=figure(decision.thresholds[-1]))
     above = figure(decision.thresholds[decision.round - 1])
     drawn = ", by lot" if len(decision.choice) > 1 else ""
     return f"Round {decision.round} (above {above}): {names}{drawn}."
@@ -291,7 +280,7 @@ def _explain_row(one: HostPlace, *, chosen: bool) -> tuple[str, ...]:
             Shortage.UNCONTENDED: (figure(one.uncontended_mb), one.uncontended_need_mb),
             Shortage.CONTENDED: (str(one.contended_mb), one.contended_need_mb),
         }
-        lacking = (_SHORTAGES[which].format(*figures[which]) for which in one.shortages)
+        lacking = (which.text.format(*figures[which]) for which in one.shortages)
         return one.host.name, "\n".join(lacking), "", "", "", "", "no room"
     if one.refused_by:
         return one.host.name, *score_cells(one), f"refused by {unit_names(one.refused_by)}"

@@ -40,46 +40,6 @@ from ovirt_placement.rules.elements.verdict import Reason, sentence
 # -- What stands in the way of a repair, a migration or a plan: in sentences, and as data with names.
 _KIND = ObstacleKind
 
-#: Each kind with its fields in braces; ids become names.
-_SENTENCES: Final[Mapping[ObstacleKind, str]] = {
-    _KIND.RULE: "{vms} must also run {asks}{of_groups}",
-    _KIND.STAYS: "{vms} stays where it is: {why}",
-    _KIND.TARGETS: "{vms} may only go to {hosts}",
-    _KIND.MEMORY: "{hosts} has {available} MiB free",
-    _KIND.NO_HOST: "no host that is up would do for it",
-    _KIND.HOST_AWAY: "{why}",
-    _KIND.NO_HOST_UP: "no host is up",
-    _KIND.HOST_EACH: "its {count} running VMs need a host each, and only {available} can have one",
-    _KIND.PLACES: "its {count} running VMs need {needed} places, and there are only {available}",
-    _KIND.RESERVATION: (
-        "migrations of {vms} were left out: if {hosts} failed after them, {unplaced} would not restart"
-        " (over all failures {lost}, now {available}; see ovirt-placement ha-check)"
-    ),
-    _KIND.OUT: (
-        "while it is out, {unplaced} would not restart if {hosts} failed"
-        " (over all failures {lost}, now {available}; see ovirt-placement ha-check)"
-    ),
-    _KIND.NO_WAY_BACK: "highly available VMs would survive fewer failures than now",
-    _KIND.NO_ROUND: "no way to take it out was found; not all could be tried",
-    _KIND.NO_SEQUENCE: "no sequence of legal migrations repairs it",
-    _KIND.NOT_FOUND: "no sequence of legal migrations that repairs it was found; not all could be tried",
-    _KIND.OUTWEIGHED: "repairing it takes headroom, or violates what counts no less, if it can be repaired",
-    _KIND.ABOVE: "it remains above its limit of {available} by {needed}{before}{of_sums}",
-    _KIND.NEARER: "{still} must still move for it{before}{of_places}",
-    _KIND.REFUSED: "{vms} to {hosts}: {why}",
-    _KIND.REFUSED_TOGETHER: "all together to {hosts}: {why}",
-    _KIND.NO_MEMORY: "{vms} to {hosts}: {needed} MiB needed, {available} MiB free",
-    _KIND.NO_MEMORY_TOGETHER: "all together to {hosts}: {needed} MiB needed, {available} MiB free",
-    _KIND.HELD: "{words}",
-    _KIND.CLUSTER_GONE: "its cluster is gone",
-    _KIND.VM_GONE: "VM {vms} is gone",
-    _KIND.HOST_GONE: "host {hosts} is gone",
-    _KIND.ELSEWHERE: "{vms} is {there}, not on {home}",
-    _KIND.NOT_HERE: "it is gone, down, or in another cluster",
-    _KIND.HOME_DOWN: "its former host {hosts} is not up",
-    _KIND.VIOLATES: "it would violate {groups}",
-    _KIND.RULES_CHANGED: "the rules have changed since it was made: it leads elsewhere for {groups}",
-}
 #: Of a VM that was named before: why it is not migrated back.
 _OF_ONE_VM: Final[Mapping[ObstacleKind, str]] = {
     _KIND.STAYS: "{why}",
@@ -125,7 +85,7 @@ _BY_HOST = {_KIND.REFUSED, _KIND.REFUSED_TOGETHER, _KIND.NO_MEMORY, _KIND.NO_MEM
 
 
 def obstacle_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
-    return _text(_SENTENCES[obstacle.kind], obstacle, snapshot)
+    return _text(obstacle.kind.text, obstacle, snapshot)
 
 
 def kept_reasons(vm: str, obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[str, ...]:
@@ -133,7 +93,7 @@ def kept_reasons(vm: str, obstacles: Iterable[Obstacle], snapshot: Snapshot) -> 
     found = []
     for one in _by_reason(obstacles, snapshot):
         own = _OF_ONE_VM if one.vms in ((), (vm,)) else {}
-        found.append(_text(own.get(one.kind, _SENTENCES[one.kind]), one, snapshot))
+        found.append(_text(own.get(one.kind, one.kind.text), one, snapshot))
     return tuple(dict.fromkeys(found))
 
 
@@ -195,16 +155,6 @@ def _and(names: Collection[str]) -> str:
 
 
 # -- Plans as data: what `ovirt-enforcer plan --json` prints, `apply` reads, and the history keeps.
-#: What steps are for that concern no violated group.
-_PURPOSES: Final = {
-    StepPurpose.ROOM: "makes room for the next steps",
-    StepPurpose.BACK: "goes back to where it was",
-    StepPurpose.HOME: "goes back to where it was",
-    StepPurpose.ON: "moves on from its temporary host",
-    StepPurpose.KEYS: "to a host that its placement keys accept",
-    StepPurpose.MAINTENANCE: "off a host that is to be empty",
-}
-
 #: Grows when something that programs may rely on goes, or changes its meaning; not when something is added.
 FORMAT: Final = 1
 
@@ -380,4 +330,4 @@ def reason(step: Step, snapshot: Snapshot) -> str:
         return "for the HA reservation"
     if step.groups and step.purpose is not StepPurpose.MAINTENANCE:
         return f"helps to repair {group_names(step.groups, snapshot)}"
-    return _PURPOSES[step.purpose]
+    return step.purpose.text

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups import once_per_part, once_whatever_is_pending
 from ovirt_placement.model import Cluster, FrozenKeys, Host, PlacementKey, Snapshot, Vm
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Record, Worded
 from ovirt_placement.rules.elements.placement import destinations, occupied
 from ovirt_placement.rules.elements.resources import cores_of
 from ovirt_placement.rules.placement_keys.hierarchy import compile_keys, keys_of
@@ -164,12 +164,10 @@ def _own_ratios(keys: tuple[PlacementKey, ...]) -> Mapping[str, Mapping[str, Fra
     return dict(found)
 
 
-class Shortage(StrEnum):
-    NOT_UP = "not_up"
-    #: Too little that is not handed out yet.
-    UNCONTENDED = "uncontended"
-    #: Too little really free.
-    CONTENDED = "contended"
+class Shortage(Worded):
+    NOT_UP = "not_up", "is not up"
+    UNCONTENDED = "uncontended", "{0} MiB not handed out, {1} must fit with some to spare"
+    CONTENDED = "contended", "{0} MiB physically free, {1} must fit with some to spare"
 
 
 class Shares(NamedTuple):

@@ -2,12 +2,11 @@
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from enum import StrEnum
 from fractions import Fraction
 from functools import cached_property, lru_cache
 from math import lcm
 
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Record, Worded
 from ovirt_placement.rules.placement_keys.capacity import Shares, Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import CompiledKey, CompiledKeys
 from ovirt_placement.rules.placement_keys.host_table import Column, Columns, HostTable, Instances
@@ -254,13 +253,11 @@ def judge(
     return KeyJudgement(keys, memory_mb, table, places, system, rounds)
 
 
-class KeyFailure(StrEnum):
+class KeyFailure(Worded):
     """Why a VM finds no host at all."""
 
-    #: No host is capable of running it.
-    CONSTRAINT = "constraint"
-    #: No host's score exceeds the last threshold.
-    THRESHOLD = "threshold"
+    CONSTRAINT = "constraint", "No host is capable of running it."
+    THRESHOLD = "threshold", "No host's score is above the last threshold, {final}."
 
 
 class KeyDecision(Record, frozen=True, dict=True):
