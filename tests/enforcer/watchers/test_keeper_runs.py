@@ -3,13 +3,13 @@
 import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from msgspec.structs import replace
 
 from ovirt_enforcer.watchers.key_recorder import MISSING_SECONDS, READINGS
 from ovirt_placement.engine.events import EngineEvent
-from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import VM_STATUSES
 from ovirt_placement.store.keys import KeyChange, Run
 from ovirt_service.errors import UserError
@@ -132,41 +132,28 @@ def test_of_a_start_that_it_watched_it_asks_nobody(bench: Bench) -> None:
     assert bench.readings == 1
 
 
-@pytest.mark.parametrize("trouble", ["the store is away", "details are unknown"])
-def test_of_a_start_that_it_watched_but_could_not_record_it_asks(
+def away(*_: object) -> NoReturn:
+    raise UserError("it is away")
+
+
+@pytest.mark.parametrize("trouble", ["store", "details", "engine", "lease"])
+def test_of_a_start_that_it_could_not_watch_or_record_it_asks(
     bench: Bench, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The VM may have moved by the time that it is recorded."""
-
-    def away() -> int:
-        raise UserError("the store is away")
-
+    """It saw the VM down, and again when the VM had started and moved."""
     bench.starts = (started(1, "h1", 100.0),)
     bench.sees(vm())
     with monkeypatch.context() as failing:
-        bench.detailed = trouble == "the store is away"
-        if bench.detailed:
-            failing.setattr(bench.store, "revision", away)
-        bench.sees(vm("h1", running_since=100.0))
+        if trouble == "lease":
+            bench.epoch += 1
+        elif trouble == "engine":
+            bench.keeper.observe_latest(away)
+        else:
+            bench.detailed = trouble != "details"
+            if trouble == "store":
+                failing.setattr(bench.store, "revision", away)
+            bench.sees(vm("h1", running_since=100.0))
     bench.detailed, bench.now = True, 60.0
-    bench.sees(vm("h2", running_since=100.0))
-    assert bench.copies == (SAN1,)
-
-
-@pytest.mark.parametrize("trouble", ["the engine is away", "the lease was lost"])
-def test_of_a_start_that_it_could_not_watch_it_asks(bench: Bench, trouble: str) -> None:
-    """It saw the VM down, and again when the VM had started and moved."""
-
-    def away() -> Snapshot:
-        raise UserError("the engine is away")
-
-    bench.starts = (started(1, "h1", 100.0),)
-    bench.sees(vm())
-    if trouble == "the engine is away":
-        bench.keeper.observe_latest(away)
-        bench.now = 60.0
-    else:
-        bench.epoch += 1
     bench.sees(vm("h2", running_since=100.0))
     assert bench.copies == (SAN1,)
 
