@@ -28,7 +28,7 @@ from ovirt_placement.rules.placement_keys.judgement import KeyDecision
 from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
 from ovirt_placement.rules.placement_keys.units import decide_vm, filter_hosts, rank_hosts
 from tests import builders as build
-from tests.builders import host, key
+from tests.builders import host
 
 #: The VM that is placed; all that its keys can be set on has the same id.
 NEW = "new"
@@ -192,7 +192,3 @@ def keyed(
     return msgspec.structs.replace(
         build.snapshot(*parts), placement_keys=keys, frozen_keys=records, sticky_copies=copies, **fields
     )
-
-
-#: Keeps the VM away from those that bring the same.
-REPEL = key("Repel1", weight=-100.0, key_class="customer")

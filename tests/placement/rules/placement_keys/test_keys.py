@@ -7,7 +7,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ovirt_placement.model import DataCenter, Disk, Network, Nic, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.model import (
+    DataCenter,
+    Disk,
+    Network,
+    Nic,
+    PlacementKey,
+    Snapshot,
+    StickyCopy,
+    VnicProfile,
+)
 from ovirt_placement.model.record import SETTABLE
 from ovirt_placement.rules.elements.verdict import Request
 from ovirt_placement.rules.placement_keys.hierarchy import (
@@ -16,6 +25,7 @@ from ovirt_placement.rules.placement_keys.hierarchy import (
     compile_keys,
     find_mistakes,
 )
+from ovirt_placement.rules.placement_keys.host_table import copies_after_start
 from ovirt_placement.rules.placement_keys.keys import key_kind, number, validate
 from ovirt_placement.rules.placement_keys.units import compiled_keys, filter_hosts, rank_hosts
 from tests.builders import cluster, host, key, node_key, vm
@@ -88,6 +98,18 @@ def test_property_sets_the_servers_customer_keys() -> None:
     assert [(one.key.name, one.codes) for one in compiled.ignored] == [("B", ("weight-zero",))]
 
 
+def test_start_copies_the_sticky_keys_and_replaces_older_copies() -> None:
+    older = (
+        StickyCopy(vm="new", name="SAN", value=2, weight=60),
+        StickyCopy(vm="new", name="OLD", value=1, weight=5),
+        StickyCopy(vm="other", name="THEIRS", value=3, weight=60),
+    )
+    assert copies_after_start("new", older, [node_key("h1", "SAN", 1.0, sticky=True, weight=60.0)]) == (
+        StickyCopy(vm="new", name="SAN", value=1, weight=60),
+        StickyCopy(vm="new", name="OLD", value=1, weight=5),
+    )
+
+
 KEYS = st.builds(
     key,
     st.sampled_from(["K", "L"]),
@@ -105,6 +127,11 @@ def test_every_key_on_the_ladder_is_reported_once(keys: list[PlacementKey]) -> N
     for winner in (*compiled.system.values(), *compiled.customer.values()):
         reported += [winner.source, *winner.hidden]
     assert sorted(map(repr, reported)) == sorted(repr(one) for one in keys if one.level in LADDER)
+
+
+def test_on_one_resource_the_customer_beats_the_billing_entity_in_any_order() -> None:
+    keys = [key("K", 1.0, key_class="customer"), key("K", 2.0, key_class="be")]
+    assert [compile_keys(order).customer["K"].value for order in (keys, keys[::-1])] == [1, 1]
 
 
 #: The levels where a customer may set keys, as table 1.1 has them: all that is theirs, and no offer.

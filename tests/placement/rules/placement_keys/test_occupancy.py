@@ -1,6 +1,5 @@
 """What VMs take of hosts is the same whether it is added up or carried on from the snapshot before."""
 
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -10,10 +9,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.lookups import prepare
-from ovirt_placement.model import FrozenKeys, Nic, PlacementKey, Snapshot, VnicProfile
+from ovirt_placement.model import FrozenKeys, Nic, Snapshot, VnicProfile
 from ovirt_placement.rules.elements.verdict import Request
-from ovirt_placement.rules.placement_keys.capacity import contention_of_hosts
-from ovirt_placement.rules.placement_keys.hierarchy import find_mistakes
 from ovirt_placement.rules.placement_keys.host_table import (
     HostTable,
     Occupancy,
@@ -21,11 +18,11 @@ from ovirt_placement.rules.placement_keys.host_table import (
     host_table_without,
     occupancy,
 )
-from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
+from ovirt_placement.rules.placement_keys.keys import DEFAULTS
 from ovirt_placement.rules.placement_keys.units import rank_hosts
-from tests.builders import cluster, host, key, node_key, pending, vm
+from tests.builders import cluster, host, key, pending, vm
 from tests.examples import examples
-from tests.placement.rules.placement_keys.nodes import accepted, keyed
+from tests.placement.rules.placement_keys.nodes import keyed
 from tests.placement.rules.placement_keys.reference_worlds import HOSTS, NEW, OTHERS, worlds
 
 REQUEST = Request((NEW,), HOSTS)
@@ -154,40 +151,3 @@ def test_present_keys_of_unrecorded_vms_follow_what_they_depend_on(
     assert plain(occupancy(before))[2] == ({} if brings else there)
     prepare(after, like=before)
     assert plain(occupancy(after))[2] == (there if brings else {})
-
-
-HOSTS = ("h1", "h2")
-POLICY = KeySettings(memory_ratio=Fraction(3), cpu_ratio=Fraction(5))
-
-
-def world(*keys: PlacementKey, memory_percent: int = 100, cpu_percent: int = 200) -> Snapshot:
-    """Two hosts of 10000 MiB, on each of which 9000 are handed out, and a VM of 3000."""
-    return keyed(
-        cluster(memory_overcommit_percent=memory_percent, cpu_overcommit_percent=cpu_percent),
-        *(host(name, memory_mb=10_000, memory_free_mb=50_000) for name in HOSTS),
-        *(vm(f"on-{name}", name, memory_mb=9000) for name in HOSTS),
-        vm("new", memory_mb=3000),
-        keys=keys,
-    )
-
-
-def ratios(snapshot: Snapshot, settings: KeySettings = DEFAULTS) -> list[tuple[float, str, float, str]]:
-    return [(*one.memory, *one.cpu) for one in contention_of_hosts(snapshot, settings)]
-
-
-def test_the_host_comes_before_the_policy_and_the_policy_before_the_cluster() -> None:
-    own = (node_key("h1", "#RAM_RATIO", 1.5), node_key("h2", "#CPU_RATIO", "4"))
-    assert ratios(world()) == [(1, "cluster", 2, "cluster")] * 2
-    assert find_mistakes(world(*own)) == (), "no other host need have one"
-    assert ratios(world(), POLICY) == [(3, "policy", 5, "policy")] * 2
-    assert ratios(world(*own)) == [(1.5, "host", 2, "cluster"), (1, "cluster", 4, "host")]
-    assert ratios(world(*own), POLICY) == [(1.5, "host", 5, "policy"), (3, "policy", 4, "host")]
-
-
-def test_room_is_where_the_host_hands_out_more() -> None:
-    assert accepted(world()) == []
-    assert accepted(world(node_key("h2", "#RAM_RATIO", 1.5))) == ["h2"]
-    # 9000 and 3000 and the overhead: exactly enough is not enough.
-    assert accepted(world(node_key("h2", "#RAM_RATIO", 1.3024))) == []
-    assert accepted(world(node_key("h2", "#RAM_RATIO", 1.3025))) == ["h2"]
-    assert accepted(world(node_key("h2", "#RAM_RATIO", 0.5)), settings=POLICY) == ["h1"]

@@ -71,17 +71,6 @@ def test_ties_stand_in_the_order_given_or_stay_ties() -> None:
     assert ranks(state, *hosts, drawn=("h3", "h2", "h1")) == {"h2": 0, "h1": 1, "h3": 2}
 
 
-def test_failover_host_comes_after_all_acceptable_and_before_refused_ones() -> None:
-    state = keyed(
-        host("h1", failover=True),
-        host("h2"),
-        host("h3", status="maintenance"),
-        vm("new"),
-        keys=(key("GEN"), node_key("h1", "GEN", 1.0), node_key("h2", "GEN", 0.0)),
-    )
-    assert ranks(state, "h1", "h2", "h3") == {"h2": 0, "h1": 1, "h3": 2}
-
-
 def test_local_storage_takes_what_the_engine_offers() -> None:
     state = keyed(
         cluster(data_center="local"),
