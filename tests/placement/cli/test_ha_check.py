@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from ovirt_placement.rules.elements.assignment import BudgetSpentError
+from ovirt_placement.rules.failover.check import Starts
+from ovirt_placement.rules.failover.outcomes import Outcome
 from tests.builders import Part, cluster, host, rule, snapshot, vm
 from tests.paths import CHECKOUT
 from tests.placement.cli.live_engine import Starting, StateAsking
@@ -143,6 +146,16 @@ def test_where_the_steps_end_it_says_what_is_proven_and_what_is_tightest(ha: Ask
     text = ha.text(1, "--failures 3 --steps 14", BLUE, *hosts, *vms)
     assert "6 sets of 2 hosts are not judged" in text
     assert "among the tightest: room for 0 more VMs of 4096 MiB at most" in text
+
+
+def test_hosts_that_are_named_and_too_hard_to_judge_are_one_set(
+    ha: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def judge(*_: object) -> Outcome:
+        raise BudgetSpentError
+
+    monkeypatch.setattr(Starts, "judge", judge)
+    assert "1 set is not judged" in ha.text(1, "--hosts north,south")
 
 
 def test_more_failures_than_there_are_hosts_that_are_up_are_a_mistake(ha: Ask) -> None:

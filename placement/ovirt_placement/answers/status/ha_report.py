@@ -190,8 +190,9 @@ def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
     """What is not known, and what is proven nevertheless, for each size of sets."""
     sizes = found.sizes or (Size(1, found.survived, found.unjudged),)
     for size in sizes:
-        left = size.unjudged + sum(len(one.domains or one.hosts) == size.size for one in found.unknown)
-        if left:
+        # Hosts that were named are one set, however many they are.
+        hard = (not found.sizes or len(one.domains or one.hosts) == size.size for one in found.unknown)
+        if left := size.unjudged + sum(hard):
             sets = counted(left, "set") + (f" of {size.size} {what}" if len(sizes) > 1 else "")
             survived = f"{counted(size.survived, 'set')} of {what} {be(size.survived)}"
             yield f"{sets} {be(left)} not judged{by}", f"{survived} proven to be survived"
