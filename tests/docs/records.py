@@ -66,18 +66,8 @@ def _own(lines: list[str], shared: bool) -> Iterator[tuple[str, str]]:
 
 #: What has no kind: each command says by itself what it prints.
 OTHERS = (
-    Plans,
-    PlansBack,
-    RoomFound,
-    MaintenancePlans,
-    Simulations,
-    PlanDecided,
-    RecordedMigration,
-    UserActionDone,
-    WhyNot,
-    WaitingPlan,
-    Pause,
-    ProxyCheck,
+    *(Plans, PlansBack, RoomFound, MaintenancePlans, Simulations, PlanDecided, RecordedMigration),
+    *(UserActionDone, WhyNot, WaitingPlan, Pause, ProxyCheck),
 )
 
 

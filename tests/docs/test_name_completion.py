@@ -20,13 +20,8 @@ pytestmark = pytest.mark.system
 
 COMPLETIONS = CHECKOUT / "packaging" / "completions"
 NAMES = (
-    "web1",
-    'odd vm\'s "$(touch it)" `x`',
-    "colon:1=2@h",
-    "back\\slash",
-    "günther *",
-    "bang!1",
-    "&;|<>(){}",
+    *("web1", 'odd vm\'s "$(touch it)" `x`', "colon:1=2@h"),
+    *("back\\slash", "günther *", "bang!1", "&;|<>(){}"),
 )
 HOSTS = ("north", "south-1")
 #: Nobody waits for so long: a shell that does not answer fails the test.

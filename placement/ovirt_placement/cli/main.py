@@ -36,17 +36,8 @@ _COMMANDS = {
 }
 #: Where questions stand among them; others, which have no action of a command, come last.
 _ORDER = (
-    "snapshot",
-    "inventory",
-    "status",
-    "why",
-    "where",
-    "violations",
-    "conflicts",
-    "ha-check",
-    "what-if",
-    *_COMMANDS,
-    "doctor",
+    *("snapshot", "inventory", "status", "why", "where", "violations", "conflicts", "ha-check", "what-if"),
+    *(*_COMMANDS, "doctor"),
 )
 
 

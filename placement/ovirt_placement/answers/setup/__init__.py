@@ -23,16 +23,10 @@ ADMISSION_UNITS = {"hard": admission.FILTER.name, "soft": admission.WEIGHT.name}
 
 #: Filters that the engine runs in every policy, listed or not; they cannot be attached.
 MANDATORY = frozenset(
-    {
-        "CompatibilityVersion",
-        "CPU-Level",
-        "CPUTopology",
-        "CpuPinning",
-        "HostDevice",
-        "PinToHost",
-        "VM leases ready",
-        "MDevice",
-    }
+    [
+        *("CompatibilityVersion", "CPU-Level", "CPUTopology", "CpuPinning"),
+        *("HostDevice", "PinToHost", "VM leases ready", "MDevice"),
+    ]
 )
 
 
