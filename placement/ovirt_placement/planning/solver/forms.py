@@ -4,9 +4,8 @@ OR-Tools' `cp_model` names two classes of pandas in signatures, and calls pandas
 series, which we never do; but importing pandas takes longer than solving a small cluster, at each
 `ovirt-enforcer plan`. Its inner layer, `cp_model_helper`, needs none either, but is another in each version.
 
-So the module is executed with an `import` of its own, in which `pandas` is a stand-in. No other module and no
-other thread sees it: `sys.modules` is left alone, what imports pandas gets it, and `cp_model` itself gets
-it as soon as it is asked for series.
+So a copy of the module is executed with an `import` of its own, in which `pandas` is a stand-in. No other
+module and no other thread sees either: `sys.modules` is left alone, and what imports pandas gets it.
 """
 
 import builtins
@@ -37,13 +36,6 @@ class _Signatures(ModuleType):
         return type(name, (), {})
 
 
-class _OnceUsed(ModuleType):
-    """pandas, imported where something of it is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(import_module("pandas"), name)
-
-
 def _import(name: str, *arguments: Any, **options: Any) -> ModuleType:
     return _Signatures(name) if name == "pandas" else builtins.__import__(name, *arguments, **options)
 
@@ -70,13 +62,7 @@ def _load() -> ModuleType:
         raise ModuleNotFoundError(f"No module named {_NAME!r}", name=_NAME)
     module = module_from_spec(spec)
     vars(module)["__builtins__"] = {**vars(builtins), "__import__": _import}
-    sys.modules[_NAME] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[_NAME]
-        raise
-    vars(module)["pd"] = _OnceUsed("pandas")
+    spec.loader.exec_module(module)
     return module
 
 
