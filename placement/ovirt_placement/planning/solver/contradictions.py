@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.solver.forms import At, Term, cp_model
+from ovirt_placement.planning.solver.forms import At, Members, Term, cp_model
 from ovirt_placement.planning.solver.forms import ask as ask_under
 from ovirt_placement.rules.elements.rule import Allowed, Ask, Contradiction, Form, Judgement, Sum
 
@@ -127,7 +127,7 @@ class Question:
             literals.append(literal := cp.new_bool_var(""))
             domains = {vm: places[vm] for vm in one.vms if vm in places}
             for form in one.forms if domains else ():
-                ask_under(cp, form, at, domains, literal)
+                ask_under(Members(cp, at, domains), form, literal)
         if self._counts_memory:
             self._fit(cp, at)
         return cp, literals

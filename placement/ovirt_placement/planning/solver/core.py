@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ovirt_placement.planning.plan import Deadline, ObstacleKind
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.solver.forms import At, Term, ask, cp_model
+from ovirt_placement.planning.solver.forms import At, Members, Term, ask, cp_model
 from ovirt_placement.rules.elements.rule import OfAll
 
 #: VMs that are looked at together with those of the goal.
@@ -152,7 +152,7 @@ class _Question:
     def _rule(self, cp: cp_model.CpModel, at: At, goal: Goal, literal: cp_model.IntVar) -> None:
         known = {vm: self._hosts[vm] for vm in goal.vms if vm in self._hosts}
         if goal.form is not None and (len(known) == len(goal.vms) or not isinstance(goal.form, OfAll)):
-            ask(cp, goal.form, at, known, literal)
+            ask(Members(cp, at, known), goal.form, literal)
 
     def _room(self, cp: cp_model.CpModel, at: At, literal: cp_model.IntVar, host: str) -> None:
         where, memory_mb = self._problem.where, self._problem.memory_mb

@@ -12,12 +12,12 @@ import builtins
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Even, Form, OfAll, OnePlace, Sum
 
@@ -76,41 +76,70 @@ Term = cp_model.LinearExpr | int
 At = Mapping[tuple[str, str], cp_model.IntVar]
 
 
-_Domains = Mapping[str, Sequence[str]]
-_Fixed = Sequence[tuple[str, str]]
+Key = TypeVar("Key", bound=Hashable)
 
 
-def loads(
-    cp: cp_model.CpModel, limit: AtMost, at: At, domains: _Domains, fixed: _Fixed
-) -> dict[str, list[Term]]:
-    """By place, what sums up to the number of sets that are there, in the order of the places.
+class Members(NamedTuple):
+    """The VMs of a constraint in a model: those of which it decides where they are, and others."""
 
-    Of the VMs of `domains` the model decides where they are; `fixed` are others, each with its host. The sum
-    may be larger where nothing keeps it small.
-    """
+    cp: cp_model.CpModel
+    at: At
+    #: The hosts that each may be on; and where the others are.
+    domains: Mapping[str, Sequence[str]]
+    fixed: Sequence[tuple[str, str]] = ()
 
-    def present(there: Sequence[cp_model.IntVar | int]) -> Term:
+    @property
+    def every(self) -> int:
+        return len(self.domains) + len(self.fixed)
+
+    def options(self) -> Iterator[tuple[str, str]]:
+        """Each VM with each host that it may be on."""
+        return ((vm, host) for vm, hosts in self.domains.items() for host in hosts)
+
+    def grouped(self, key: Callable[[str, str], Key]) -> defaultdict[Key, list[Term]]:
+        """By a key of VM and host, whether each VM is there: first 1 for each that certainly is."""
+        found = defaultdict[Key, list[Term]](list)
+        for vm, host in self.fixed:
+            found[key(vm, host)].append(1)
+        for vm, host in self.options():
+            found[key(vm, host)].append(self.at[vm, host])
+        return found
+
+    def by_place(self, place_of: Mapping[str, str]) -> defaultdict[str, list[Term]]:
+        """What sums up to the number of VMs in each place; hosts in no place have the empty one."""
+        return self.grouped(lambda vm, host: place_of.get(host, ""))
+
+    def sets(self, limit: AtMost) -> Mapping[str, list[list[Term]]]:
+        """The same of each set in each place, in the order of the places."""
+        found = self.grouped(lambda vm, host: (limit.place(host), limit.own_set(vm)))
+        by_place = defaultdict[str, list[list[Term]]](list)
+        for (place, _), there in sorted(found.items(), key=lambda one: one[0][0]):
+            by_place[place].append(there)
+        return by_place
+
+
+def loads(members: Members, limit: AtMost) -> dict[str, list[Term]]:
+    """By place, what sums up to the number of sets that are there; larger where nothing keeps it small."""
+
+    def present(there: Sequence[Term]) -> Term:
         if isinstance(there[0], int) or not limit.set_of:
             return 1 if isinstance(there[0], int) else sum(there)
-        any_of_it = cp.new_bool_var("")
+        any_of_it = members.cp.new_bool_var("")
         for one in there:
-            cp.add_implication(one, any_of_it)
+            members.cp.add(one <= any_of_it)
         return any_of_it
 
-    found = _sets(limit, at, domains, fixed)
-    return {place: [present(one) for one in found[place].values()] for place in sorted(found)}
+    return {place: list(map(present, sets)) for place, sets in members.sets(limit).items()}
 
 
-def loads_above(
-    cp: cp_model.CpModel, limit: AtMost, at: At, domains: _Domains, fixed: _Fixed, places: Iterable[str]
-) -> Iterator[Term]:
+def loads_above(members: Members, limit: AtMost, places: Iterable[str]) -> Iterator[Term]:
     """How many VMs each place has above the limit, those of the smallest sets; below 0 where none.
 
     It is no less than that, and may be larger where nothing keeps it small.
     """
-    found = _sets(limit, at, domains, fixed)
+    cp, found = members.cp, members.sets(limit)
     for place in places:
-        sets = list(found[place].values())
+        sets = found[place]
         if not limit.set_of:
             yield sum(term for one in sets for term in one) - limit.most
             continue
@@ -122,112 +151,80 @@ def loads_above(
         yield sum(leaving)
 
 
-def _sets(
-    limit: AtMost, at: At, domains: _Domains, fixed: _Fixed
-) -> Mapping[str, Mapping[str, list[cp_model.IntVar | int]]]:
-    """By place and set, what says of each VM whether it is there: first 1 for each that certainly is."""
-    found: defaultdict[str, defaultdict[str, list[cp_model.IntVar | int]]]
-    found = defaultdict(lambda: defaultdict(list))
-    for vm, host in fixed:
-        found[limit.place(host)][limit.own_set(vm)].append(1)
-    for vm, hosts in domains.items():
-        for host in hosts:
-            found[limit.place(host)][limit.own_set(vm)].append(at[vm, host])
-    return found
+def limit_sum(members: Members, form: Sum, violated: Term, staying: int = 0) -> tuple[Term, int]:
+    """What is above the limit, and the most it can be; what else stays on the hosts counts, too."""
+    at, amounts, hosts = members.at, form.amounts, form.hosts
+    least = staying - form.most + sum(amounts[vm] for vm, host in members.fixed if host in hosts)
+    above = least + sum(amounts[vm] * at[vm, host] for vm, host in members.options() if host in hosts)
+    most = least + sum(amounts[vm] for vm in members.domains)
+    if most > 0:
+        members.cp.add(above <= most * violated)
+    return above, most
 
 
-def restrict(
-    cp: cp_model.CpModel, form: OfAll, at: At, domains: _Domains, fixed: _Fixed, violated: Term
-) -> None:
-    """The form is satisfied unless `violated` is 1; the model decides where the VMs of `domains` are."""
+def restrict(members: Members, form: OfAll, violated: Term) -> None:
+    """The form is satisfied unless `violated` is 1."""
     if isinstance(form, Sum):
-        _sum(cp, form, at, domains, fixed, violated)
+        limit_sum(members, form, violated)
     elif isinstance(form, OnePlace):
-        _one_place(cp, form, at, domains, fixed, violated)
+        _one_place(members, form, violated)
     elif isinstance(form, Even):
-        _even(cp, form, at, domains, fixed, violated)
+        _even(members, form, violated)
     else:
-        needed = min(form.least, len(domains) + len(fixed))
-        cp.add(sum(_used(cp, form, at, domains, fixed)) + needed * violated >= needed)
+        needed = min(form.least, members.every)
+        members.cp.add(sum(_used(members, form)) + needed * violated >= needed)
 
 
-def _members(
-    place_of: Mapping[str, str], at: At, domains: _Domains, fixed: _Fixed
-) -> Mapping[str, list[Term]]:
-    """By place, what sums up to the number of VMs there; hosts in no place have the empty one."""
-    found: defaultdict[str, list[Term]] = defaultdict(list)
-    for _, host in fixed:
-        found[place_of.get(host, "")].append(1)
-    for vm, hosts in domains.items():
-        for host in hosts:
-            found[place_of.get(host, "")].append(at[vm, host])
-    return found
-
-
-def _sum(cp: cp_model.CpModel, form: Sum, at: At, domains: _Domains, fixed: _Fixed, violated: Term) -> None:
-    there: list[Term] = [form.amounts[vm] for vm, host in fixed if host in form.hosts]
-    there += [
-        form.amounts[vm] * at[vm, host]
-        for vm, hosts in domains.items()
-        for host in hosts
-        if host in form.hosts
-    ]
-    most = sum(form.amounts[vm] for vm in (*domains, *(vm for vm, _ in fixed)))
-    cp.add(sum(there) <= form.most + max(0, most - form.most) * violated)
-
-
-def _one_place(
-    cp: cp_model.CpModel, form: OnePlace, at: At, domains: _Domains, fixed: _Fixed, violated: Term
-) -> None:
-    taken = {form.place_of.get(host, "") for _, host in fixed}
+def _one_place(members: Members, form: OnePlace, violated: Term) -> None:
+    taken = {form.place_of.get(host, "") for _, host in members.fixed}
     chosen: list[Term] = []
     for place in sorted(set(form.place_of.values())):
         if taken - {place}:
             continue
-        gathers = cp.new_bool_var("")
+        gathers = members.cp.new_bool_var("")
         chosen.append(gathers)
-        for vm, hosts in domains.items():
-            cp.add(sum(at[vm, host] for host in hosts if form.place_of.get(host) == place) >= gathers)
-    cp.add(sum(chosen) + violated >= 1)
+        for vm, hosts in members.domains.items():
+            there = (members.at[vm, host] for host in hosts if form.place_of.get(host) == place)
+            members.cp.add(sum(there) >= gathers)
+    members.cp.add(sum(chosen) + violated >= 1)
 
 
-def _even(cp: cp_model.CpModel, form: Even, at: At, domains: _Domains, fixed: _Fixed, violated: Term) -> None:
-    members = _members(form.place_of, at, domains, fixed)
-    every = len(domains) + len(fixed)
-    cp.add(sum(members.get("", ())) <= every * violated)
+def _even(members: Members, form: Even, violated: Term) -> None:
+    cp, found, every = members.cp, members.by_place(form.place_of), members.every
+    cp.add(sum(found[""]) <= every * violated)
     lowest: Term = 0
     if not form.from_nothing:
         lowest = cp.new_int_var(0, every, "")
         for place in form.eligible:
-            cp.add(lowest <= sum(members.get(place, ())))
+            cp.add(lowest <= sum(found[place]))
     for place in form.eligible:
-        cp.add(sum(members.get(place, ())) - lowest <= form.max_skew + every * violated)
+        cp.add(sum(found[place]) - lowest <= form.max_skew + every * violated)
 
 
-def _used(cp: cp_model.CpModel, form: AtLeast, at: At, domains: _Domains, fixed: _Fixed) -> list[Term]:
+def _used(members: Members, form: AtLeast) -> list[Term]:
     """At most 1 of each place with a VM."""
-    members = _members(form.place_of, at, domains, fixed)
+    found = members.by_place(form.place_of)
     used: list[Term] = []
     for place in sorted(set(form.place_of.values())):
-        present = cp.new_bool_var("")
-        cp.add(sum(members.get(place, ())) >= present)
+        present = members.cp.new_bool_var("")
+        members.cp.add(sum(found[place]) >= present)
         used.append(present)
     return used
 
 
-def excess(cp: cp_model.CpModel, form: OfAll, at: At, domains: _Domains, fixed: _Fixed) -> Term:
+def excess(members: Members, form: OfAll) -> Term:
     """How far failure domains are from what is asked, in VMs; larger where nothing keeps it small."""
-    every = len(domains) + len(fixed)
+    cp, every = members.cp, members.every
     if isinstance(form, AtLeast):
-        return min(form.least, every) - sum(_used(cp, form, at, domains, fixed))
+        return min(form.least, every) - sum(_used(members, form))
     if not isinstance(form, Even):
         raise TypeError(form)
-    members = _members(form.place_of, at, domains, fixed)
+    found = members.by_place(form.place_of)
     level: Term = 0 if form.from_nothing else cp.new_int_var(0, every, "")
-    leaving: list[Term] = list(members.get("", ()))
+    leaving: list[Term] = list(found[""])
     coming: list[Term] = []
     for place in sorted(form.eligible):
-        there = sum(members.get(place, ()))
+        there = sum(found[place])
         for terms, lacking in ((leaving, there - level - form.max_skew), (coming, level - there)):
             terms.append(cp.new_int_var(0, every, ""))
             cp.add(terms[-1] >= lacking)
@@ -237,21 +234,20 @@ def excess(cp: cp_model.CpModel, form: OfAll, at: At, domains: _Domains, fixed: 
     return most
 
 
-def ask(cp: cp_model.CpModel, form: Form, at: At, domains: _Domains, literal: cp_model.IntVar) -> None:
-    """Where the literal is true, these VMs satisfy the form; each may be on the hosts of its domain."""
+def ask(members: Members, form: Form, literal: cp_model.IntVar) -> None:
+    """Where the literal is true, these VMs satisfy the form."""
+    cp, at = members.cp, members.at
     if isinstance(form, Allowed):
-        for vm, hosts in domains.items():
-            for host in hosts:
-                if not form.right(host):
-                    cp.add_implication(literal, at[vm, host].negated())
+        for vm, host in members.options():
+            if not form.right(host):
+                cp.add_implication(literal, at[vm, host].negated())
     elif isinstance(form, AtMost):
-        for load in loads(cp, form, at, domains, ()).values():
+        for load in loads(members, form).values():
             cp.add(sum(load) <= form.most).only_enforce_if(literal)
     elif isinstance(form, OfAll):
-        restrict(cp, form, at, domains, (), 1 - literal)
+        restrict(members, form, 1 - literal)
     else:
-        for host in dict.fromkeys(host for hosts in domains.values() for host in hosts):
-            here = [at[vm, host] for vm in domains if (vm, host) in at]
+        for here in members.grouped(lambda vm, host: host).values():
+            same = here[0] if len(here) == members.every else 0
             for one in here:
-                same = here[0] if len(here) == len(domains) else 0
                 cp.add(one == same).only_enforce_if(literal)

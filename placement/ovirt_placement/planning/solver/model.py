@@ -8,7 +8,16 @@ from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.ends import CandidateHosts, detour, is_fresh, places
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Goal, Problem
-from ovirt_placement.planning.solver.forms import Term, cp_model, excess, loads, loads_above, restrict
+from ovirt_placement.planning.solver.forms import (
+    Members,
+    Term,
+    cp_model,
+    excess,
+    limit_sum,
+    loads,
+    loads_above,
+    restrict,
+)
 from ovirt_placement.rules.elements.rule import Allowed, AtLeast, AtMost, Even, OfAll, OnePlace, Sum
 
 
@@ -84,30 +93,22 @@ class Model:
         elif goal.sum is not None:
             self._limit_sum(goal, goal.sum, violated)
         elif isinstance(goal.form, OfAll):
-            domains, fixed = self._divided(goal)
-            restrict(self.cp, goal.form, self.at, domains, fixed, violated)
+            members = self._members(goal)
+            restrict(members, goal.form, violated)
             if goal.partly:
-                self._count([(excess(self.cp, goal.form, self.at, domains, fixed), len(goal.vms))])
+                self._count([(excess(members, goal.form), len(goal.vms))])
         else:
             self._keep_to_hosts(goal, violated)
 
     def _limit_sum(self, goal: Goal, total: Sum, violated: Term) -> None:
         """What is there now is known: only what the model decides counts one by one."""
-        placement, amounts = self.scope.placement, total.amounts
-        free = [vm for vm in self.scope.domains if self.problem.in_goal(vm, goal)]
-        staying = placement.in_sum(goal)
-        staying -= sum(amounts[vm] for vm in free if placement.where(vm) in total.hosts)
-        there = [
-            amounts[vm] * self.at[vm, host]
-            for vm in free
-            for host in self.scope.domains[vm]
-            if host in total.hosts
-        ]
-        more = staying + sum(amounts[vm] for vm in free) - total.most
-        if more > 0:
-            self.cp.add(staying + sum(there) <= total.most + more * violated)
-            if goal.partly:
-                self._count([(staying + sum(there) - total.most, more)])
+        placement = self.scope.placement
+        free = {vm: hosts for vm, hosts in self.scope.domains.items() if self.problem.in_goal(vm, goal)}
+        leaving = sum(total.amounts[vm] for vm in free if placement.where(vm) in total.hosts)
+        staying, members = placement.in_sum(goal) - leaving, Members(self.cp, self.at, free)
+        above, more = limit_sum(members, total, violated, staying)
+        if more > 0 and goal.partly:
+            self._count([(above, more)])
 
     def _fixed(self, goal: Goal) -> Counter[str]:
         """Where members are of whom nothing is decided."""
@@ -116,22 +117,20 @@ class Model:
 
     def _limit(self, goal: Goal, limit: AtMost, violated: Term) -> None:
         """No more than the limit on any place, or the goal is violated."""
-        domains, fixed = self._divided(goal)
+        members = self._members(goal)
         full: list[str] = []
-        for place, load in loads(self.cp, limit, self.at, domains, fixed).items():
+        for place, load in loads(members, limit).items():
             more = len(load) - limit.most
             if more <= 0:
                 continue
             full.append(place)
             self.cp.add(sum(load) <= limit.most + more * violated)
             if goal.binding and not goal.satisfied and not goal.lenient:
-                self._exclude(limit, place, load, domains)
+                self._exclude(limit, place, load, members)
         if goal.partly and goal.by_pairs:
             self._count_pairs(goal, self._fixed(goal))
         elif goal.lenient and (goal.binding or goal.partly):
-            above = [
-                (load, len(goal.vms)) for load in loads_above(self.cp, limit, self.at, domains, fixed, full)
-            ]
+            above = [(load, len(goal.vms)) for load in loads_above(members, limit, full)]
             if goal.binding and above:
                 self.cp.add(sum(load for load, _ in above) <= goal.surplus)
             if goal.partly:
@@ -144,20 +143,17 @@ class Model:
             self.cp.add(self.excess[-1] >= load)
             self.most_excess += most
 
-    def _divided(self, goal: Goal) -> tuple[dict[str, tuple[str, ...]], list[tuple[str, str]]]:
-        """The members of which it is decided where they end, and where the others are."""
+    def _members(self, goal: Goal) -> Members:
         where = self.scope.placement.where
         domains = {vm: self.scope.domains[vm] for vm in goal.vms if vm in self.scope.domains}
-        return domains, [(vm, where(vm)) for vm in goal.vms if vm not in domains]
+        fixed = [(vm, where(vm)) for vm in goal.vms if vm not in domains]
+        return Members(self.cp, self.at, domains, fixed)
 
-    def _exclude(
-        self, limit: AtMost, place: str, load: Collection[Term], domains: Mapping[str, tuple[str, ...]]
-    ) -> None:
+    def _exclude(self, limit: AtMost, place: str, load: Collection[Term], members: Members) -> None:
         """No filter lets a VM come to a place that is full, even if the rule remains violated elsewhere."""
         coming = [
             self.at[vm, host]
-            for vm, hosts in domains.items()
-            for host in hosts
+            for vm, host in members.options()
             if limit.place(host) == place and host != self.problem.where[vm]
         ]
         if coming:
@@ -184,10 +180,10 @@ class Model:
 
     def _stay_or_meet(self, goal: Goal) -> None:
         """Members of a split group come only to where some of it are; elsewhere only whole, once they met."""
-        fixed, known = self._fixed(goal), places(self.problem, goal.vms)
-        domains, _ = self._divided(goal)
-        for host in sorted({host for hosts in domains.values() for host in hosts} - known - fixed.keys()):
-            coming = [self.at[vm, host] for vm, hosts in domains.items() if host in hosts]
+        known = places(self.problem, goal.vms) | self._fixed(goal).keys()
+        for host, coming in sorted(self._members(goal).grouped(lambda vm, host: host).items()):
+            if host in known:
+                continue
             whole = len(coming) == len(goal.vms)
             for one in coming:
                 self.cp.add(one == (coming[0] if whole else 0))
