@@ -29,7 +29,7 @@ from ovirt_placement.store.enforcer.intents import (
 
 def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[int]) -> str | None:
     """What the engine's last event of these codes says of it; None without any."""
-    found = events.find_migration_events(connection, correlation_id=intent.request_id, vm_id=intent.vm)
+    found = events.find_migration_events(connection, intent.vm, intent.request_id)
     said = [event.description for event in found if event.code in codes]
     return said[-1].strip().removesuffix(".") if said else None
 

@@ -145,7 +145,7 @@ class Moves:
         return self._undone_after[intent.id, host]
 
     def _begun(self, vm: str) -> list[events.EngineEvent]:
-        found = events.find_migration_events(self._connection, vm_id=vm)
+        found = events.find_migration_events(self._connection, vm)
         return [event for event in found if event.code in events.STARTED]
 
 

@@ -30,7 +30,7 @@ from ovirt_placement.answers.configured import configured_names
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
-from ovirt_placement.engine.events import EngineEvent, add_event, find_start_events, read_events
+from ovirt_placement.engine.events import VM_STARTED, EngineEvent, add_event, find_kinds, read_events
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.inventory.on_demand import referred
@@ -214,7 +214,9 @@ class Service:
         def epoch() -> int:
             return parts.epoch
 
-        read_starts = partial(find_start_events, connection)
+        def read_starts() -> tuple[EngineEvent, ...]:
+            return find_kinds(connection, VM_STARTED).events
+
         self._keeper = KeyRecorder(stores.keys, clock, interval, read_starts, self._reading.suffices, epoch)
         self._ha_watch = HaMonitor(
             Announcements(stores.ha_announcements, notified, clock, epoch),

@@ -196,45 +196,24 @@ def read_events(
 
 
 def find_migration_events(
-    connection: EngineConnection, *, correlation_id: str | None = None, vm_id: str | None = None
+    connection: EngineConnection, vm_id: str, correlation_id: str | None = None
 ) -> tuple[EngineEvent, ...]:
-    """Find the migration events of a correlation id or a VM (or of both), oldest first.
+    """Find the migration events of a VM, perhaps those of a correlation id alone, oldest first.
 
     The engine answers a search that it cannot parse with an empty list, so nothing found is asked again
     of the newest thousand events. Raises what `EngineConnection.get` raises.
     """
-    terms = {"correlation_id": correlation_id, "_event_vm_id": vm_id}
-    search = " and ".join(f"{name}={value}" for name, value in terms.items() if value is not None)
-    if not search:
-        raise ValueError("a correlation id or a VM must be given")
+    one = "" if correlation_id is None else f"correlation_id={correlation_id} and "
 
     def fits(event: EngineEvent) -> bool:
-        return (
-            event.code in MIGRATION_CODES
-            and correlation_id in (None, event.correlation_id)
-            and vm_id in (None, event.vm)
-        )
+        known = correlation_id in (None, event.correlation_id)
+        return event.code in MIGRATION_CODES and known and vm_id == event.vm
 
-    return _find_latest(connection, search, fits).events
+    return _find_latest(connection, f"{one}_event_vm_id={vm_id}", fits).events
 
 
-def find_start_events(connection: EngineConnection) -> tuple[EngineEvent, ...]:
-    """Find the latest thousand events of VMs that started on a host, oldest first.
-
-    As `find_migration_events`, where the engine's search finds nothing.
-    """
-    return _find_kinds(connection, VM_STARTED).events
-
-
-def find_refusals(connection: EngineConnection) -> LatestEvents:
-    """Find the latest thousand events of VMs that did not start, or whose migration did not begin.
-
-    As `find_migration_events`, where the engine's search finds nothing.
-    """
-    return _find_kinds(connection, START_FAILED | REFUSED)
-
-
-def _find_kinds(connection: EngineConnection, codes: Container[int]) -> LatestEvents:
+def find_kinds(connection: EngineConnection, codes: Container[int]) -> LatestEvents:
+    """Find the latest thousand events with these codes; as above, where the engine's search finds nothing."""
     search = " or ".join(f"type={code}" for code in sorted(EventCode) if code in codes)
     return _find_latest(connection, search, lambda event: event.code in codes)
 

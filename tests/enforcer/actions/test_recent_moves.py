@@ -248,7 +248,7 @@ def test_who_undid_it_and_when_the_events_of_the_engine_show(
         )
         for number, (at, text, whose) in enumerate(moved)
     ]  # fmt: skip
-    monkeypatch.setattr(recent_moves.events, "find_migration_events", lambda *_, vm_id: found)
+    monkeypatch.setattr(recent_moves.events, "find_migration_events", lambda *_: found)
     moves = Moves(cast("EngineConnection", None), SECONDS, lambda: 0.0)
     assert moves.undone_after(ours, "h1") == after
     assert moves.who_moved("a", {"ours"}) == by

@@ -13,11 +13,13 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.events import (
     DONE,
+    REFUSED,
+    START_FAILED,
     STARTED,
+    VM_STARTED,
     EngineEvent,
+    find_kinds,
     find_migration_events,
-    find_refusals,
-    find_start_events,
     read_events,
 )
 from ovirt_placement.engine.topology import read_snapshot
@@ -222,11 +224,11 @@ def test_a_migration_is_accepted_once_watched_to_its_end_and_found_again(
         actions.migrate(connection, "v", "h2", "repair-2")
     progress = followed(engine, connection)
     assert (progress[0], progress[-1]) == (Progress.UNDER_WAY, Progress.ARRIVED)
-    events = find_migration_events(connection, correlation_id="repair-1")
+    events = find_migration_events(connection, "v", "repair-1")
     assert [event.code in STARTED for event in events] == [True, False]
     assert events[-1].code in DONE
     assert {event.vm for event in events} == {"v"}
-    assert find_migration_events(connection, correlation_id="repair-2") == ()
+    assert find_migration_events(connection, "v", "repair-2") == ()
     assert read_snapshot(connection).vms[0].host == "h2"
 
 
@@ -272,22 +274,20 @@ def reporting(
         yield server, connection
 
 
-BY_ID = "/events?max=1000&search=correlation_id%3Done"
+BY_ID = "/events?max=1000&search=correlation_id%3Done+and+_event_vm_id%3Dv"
 
 
 @pytest.mark.parametrize(("understood", "requests"), [(True, [BY_ID]), (False, [BY_ID, "/events?max=1000"])])
 def test_events_of_a_correlation_id_come_oldest_first(understood: bool, requests: list[str]) -> None:
     with reporting(*EVENTS, understood=understood) as (server, connection):
-        assert [event.id for event in find_migration_events(connection, correlation_id="one")] == [5, 9]
+        assert [event.id for event in find_migration_events(connection, "v", "one")] == [5, 9]
         assert server.requests == requests
 
 
-def test_events_of_a_vm_are_found_and_without_either_there_is_nothing_to_search_for() -> None:
+def test_events_of_a_vm_are_found_and_of_both_those_of_both() -> None:
     with reporting(*EVENTS) as (_, connection):
-        assert [event.id for event in find_migration_events(connection, vm_id="w")] == [7]
-        assert find_migration_events(connection, vm_id="w", correlation_id="one") == ()
-        with pytest.raises(ValueError, match="must be given"):
-            find_migration_events(connection)
+        assert [event.id for event in find_migration_events(connection, "w")] == [7]
+        assert find_migration_events(connection, "w", "one") == ()
 
 
 def test_every_field_is_read_of_events_that_are_not_known() -> None:
@@ -305,15 +305,15 @@ def test_events_of_starts_come_oldest_first(understood: bool) -> None:
     events = (event(9, 32, "two", "v"), event(8, 62, "two", "v"), event(7, 153, "one", "w"))
     search = "search=type%3D32+or+type%3D152+or+type%3D153+or+type%3D506"
     with reporting(*events, understood=understood, search=search) as (_, connection):
-        assert [event.id for event in find_start_events(connection)] == [7, 9]
+        assert [event.id for event in find_kinds(connection, VM_STARTED).events] == [7, 9]
 
 
 @pytest.mark.parametrize("understood", [True, False])
 def test_refusals_that_are_more_than_are_read_are_known_since_the_oldest(understood: bool) -> None:
     refused = [event(number, 54, "one", "v") for number in range(3000, 2000, -1)]
     with reporting(*refused, understood=understood) as (_, connection):
-        cut = find_refusals(connection)
+        cut = find_kinds(connection, START_FAILED | REFUSED)
     assert (len(cut.events), cut.since) == (1000, cut.events[0].time)
     with reporting(*refused[:-1], understood=understood) as (_, connection):
-        whole = find_refusals(connection)
+        whole = find_kinds(connection, START_FAILED | REFUSED)
     assert (len(whole.events), whole.since) == (999, None)

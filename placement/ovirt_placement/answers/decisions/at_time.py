@@ -89,13 +89,13 @@ def refusals(state: ConfiguredState) -> tuple[LatestEvents, str | None]:
     """What the engine says of refusals, or why it is not known."""
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.events import LatestEvents, find_refusals
+    from ovirt_placement.engine.events import REFUSED, START_FAILED, LatestEvents, find_kinds
 
     if not state.live:
         return LatestEvents((), None), "a state file has none"
     try:
         with EngineConnection(state.config().engine) as connection:
-            return find_refusals(connection), None
+            return find_kinds(connection, START_FAILED | REFUSED), None
     except UserError as error:
         return LatestEvents((), None), str(error)
 
