@@ -16,7 +16,7 @@ from ovirt_enforcer.gates.admission import Admitted, Observation
 from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine import actions
-from ovirt_placement.engine.actions import Conflict, PermissionDenied, Rejection
+from ovirt_placement.engine.actions import Rejection
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.dialogues import PATIENCE_SECONDS, Dialogue, Dialogues, Outcome
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault, EngineSetupError
@@ -218,8 +218,7 @@ def cause_of(rejection: Rejection, target_name: str | None) -> Cause:
     The engine's sentences are in its own language and release, so they are not read, but for one thing: that
     of a filter names the host that it is about. `target_name` is None where the engine was to choose one.
     """
-    of_all = isinstance(rejection, Conflict | PermissionDenied)
-    any_target = target_name is None or (of_all and target_name not in str(rejection))
+    any_target = target_name is None or (rejection.of_all and target_name not in str(rejection))
     return Cause.VM_REFUSED if any_target else Cause.TARGET_REFUSED
 
 

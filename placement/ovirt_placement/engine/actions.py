@@ -26,37 +26,17 @@ _CORRELATION_ID = re.compile(r"[0-9A-Za-z_-]{1,36}")
 
 
 class Rejection(Exception):
-    """The engine did not start the migration; `messages` are its own sentences."""
+    """The engine did not start the migration; its own sentences say why, where it gives any."""
 
-    def __init__(self, messages: tuple[str, ...]) -> None:
+    def __init__(self, code: int, *messages: str) -> None:
+        """The code is that of HTTP: 404 where VM or host do not exist any more."""
         super().__init__("; ".join(messages) or "the engine gives no reason")
-        self.messages = messages
+        #: Whether it may be so for any target: the state of VM, host or rules stands against it for now, or
+        #: the engine's user may not migrate this VM.
+        self.of_all = code in (409, 403)
 
 
-class Vetoed(Rejection):
-    """An external filter refused the target when the engine carried the migration out (400, no reason)."""
-
-    def __init__(self) -> None:
-        super().__init__(("an external filter of the scheduling policy refused the host",))
-
-
-class Conflict(Rejection):
-    """The state of VM, host or rules stands against it for now (409)."""
-
-
-class Refused(Rejection):
-    """The engine cannot do what is asked, such as with no host to choose from (400)."""
-
-
-class Gone(Rejection):
-    """The VM or the host does not exist any more."""
-
-
-class PermissionDenied(Rejection):
-    """The engine's user may not migrate this VM (403)."""
-
-
-_KINDS: Final = {409: Conflict, 403: PermissionDenied, 400: Refused, 404: Refused}
+_REJECTING: Final = frozenset({400, 403, 404, 409})
 
 
 def migrate(
@@ -95,21 +75,19 @@ def migrate(
 def _rejection(
     fault: EngineFault, connection: EngineConnection, vm_id: str, host_id: str | None
 ) -> Exception:
-    messages = fault.fault.messages
     if fault.code == 400 and fault.fault.detail.strip() == "[]":
-        return Vetoed()
+        return Rejection(400, "an external filter of the scheduling policy refused the host")
     if fault.code in (200, 400, 404):
         # The sentence would show it, but in the engine's language and release.
         for kind, collection, identity in (("VM", "/vms", vm_id), ("host", "/hosts", host_id)):
             if identity is not None and get_entity(connection, collection, identity) is None:
-                return Gone((f"the engine has no {kind} {identity}",))
-        return Refused(messages)
+                return Rejection(404, f"the engine has no {kind} {identity}")
+        return Rejection(400, *fault.fault.messages)
     return _sorted_fault(fault)
 
 
 def _sorted_fault(fault: EngineFault) -> Exception:
-    kind = _KINDS.get(fault.code)
-    return fault if kind is None else kind(fault.fault.messages)
+    return Rejection(fault.code, *fault.fault.messages) if fault.code in _REJECTING else fault
 
 
 @dataclass(frozen=True)

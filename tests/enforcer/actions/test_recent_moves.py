@@ -13,7 +13,7 @@ from ovirt_enforcer.actions import recent_moves
 from ovirt_enforcer.actions.executor import cause_of
 from ovirt_enforcer.actions.recent_moves import Backoff, Moves, Restless, digest
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.engine.actions import Conflict, PermissionDenied, Refused, Vetoed
+from ovirt_placement.engine.actions import Rejection
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
@@ -135,26 +135,27 @@ def backoff(
     return Backoff(EnforcerSettings(), state, history, moves)
 
 
+VETOED = Rejection(400, "an external filter of the scheduling policy refused the host")
+
+
 @pytest.mark.parametrize(
     ("rejection", "leaves_out", "waits"),
     [
-        (Vetoed(), True, False),
-        (Refused(("VDSM refused",)), True, False),
-        (Conflict((FILTERED, "The host h2 did not satisfy internal filter Memory")), True, False),
-        (Conflict(("Cannot migrate VM. VM a is being migrated.",)), False, True),
-        (PermissionDenied(("User is not authorized to perform this action.",)), False, True),
+        (VETOED, True, False),
+        (Rejection(400, "VDSM refused"), True, False),
+        (Rejection(409, FILTERED, "The host h2 did not satisfy internal filter Memory"), True, False),
+        (Rejection(409, "Cannot migrate VM. VM a is being migrated."), False, True),
+        (Rejection(403, "User is not authorized to perform this action."), False, True),
     ],
 )
-def test_a_refusal_is_of_the_target_or_of_any(
-    rejection: Vetoed | Refused | Conflict | PermissionDenied, leaves_out: bool, waits: bool
-) -> None:
+def test_a_refusal_is_of_the_target_or_of_any(rejection: Rejection, leaves_out: bool, waits: bool) -> None:
     refused = refusal("h2", cause_of(rejection, "h2"), age=1.0)
     assert bool(backoff(TOO_CLOSE, [refused]).refused_targets) is leaves_out
     assert bool(backoff(TOO_CLOSE, [refused]).refused_vms) is waits
 
 
 def test_where_the_engine_was_to_choose_the_vm_waits() -> None:
-    refused = refusal("h2", cause_of(Vetoed(), None), age=1.0)
+    refused = refusal("h2", cause_of(VETOED, None), age=1.0)
     assert backoff(TOO_CLOSE, [refused]).refused_targets == {}
     assert backoff(TOO_CLOSE, [refused]).refused_vms.keys() == {"a"}
 
@@ -163,12 +164,12 @@ def test_where_the_engine_was_to_choose_the_vm_waits() -> None:
     ("times", "age", "still"), [(1, 599, True), (1, 601, False), (2, 1199, True), (2, 1201, False)]
 )
 def test_each_refusal_in_a_row_doubles_the_pause(times: int, age: float, still: bool) -> None:
-    history = [refusal("h2", cause_of(Vetoed(), "h2"), age)] * times
+    history = [refusal("h2", cause_of(VETOED, "h2"), age)] * times
     assert bool(backoff(TOO_CLOSE, history).refused_targets) is still
 
 
 def test_what_changes_the_circumstances_and_what_does_not() -> None:
-    history = [refusal("h2", cause_of(Vetoed(), "h2"), 1.0)]
+    history = [refusal("h2", cause_of(VETOED, "h2"), 1.0)]
 
     def still(state: Snapshot) -> bool:
         return bool(backoff(state, history).refused_targets)
@@ -191,7 +192,7 @@ def test_what_changes_the_circumstances_and_what_does_not() -> None:
 
 
 def test_many_refusals_in_a_row_let_the_vm_rest() -> None:
-    history = [refusal(f"h{number}", cause_of(Vetoed(), "h"), 1.0) for number in range(2, 8)]
+    history = [refusal(f"h{number}", cause_of(VETOED, "h"), 1.0) for number in range(2, 8)]
     assert backoff(TOO_CLOSE, history).refused_vms.keys() == {"a"}
     assert backoff(TOO_CLOSE, history[:5]).refused_vms == {}
 
