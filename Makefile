@@ -51,8 +51,8 @@ demo: $(if $(KEEP),$(PAGE),$(RUNS)) ## a simulated engine, violated rules, and t
 page: $(PAGE) ## the page of a large simulated cluster (HOSTS=n, VMS=n, SEED=n)
 	@$(BIN)/python -m demo --hosts $(or $(HOSTS),500) $(if $(VMS),--vms $(VMS)) $(if $(SEED),--seed $(SEED))
 
-screenshots: $(READY) ## take the pictures of README from the running page, by the machine's Chromium
-	@$(BIN)/python -m demo.pictures
+screenshots: $(READY) ## the pictures of README, by the machine's Chromium (VIEWS=1: every view in every state, into pictures/)
+	@$(BIN)/python -m demo.states $(if $(VIEWS),--every-view --width 1440 1024 390 --scheme light dark,--readme)
 
 test: $(READY) ## the quick tests: rules, planning, parsing, answers, units, and each seam once
 	$(call run-tests,$(QUICK),--dist loadfile)

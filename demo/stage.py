@@ -155,18 +155,18 @@ class Stage:
         )
         write_password(self.folder, PASSWORD)
 
-    def start_engine(self, state: Snapshot, proxy: str = "") -> None:
+    def start_engine(self, state: Snapshot, *, proxy: str = "", time_scale: float = TIME_SCALE) -> None:
         """Start a simulated engine in this state, which asks the proxy if there is one."""
         self.state.write_bytes(state_file.dumps(state))
         self.url = self.start(
             "ovirt-simulator", "run", "--state", str(self.state), "--listen", "127.0.0.1:0",
-            "--time-scale", str(TIME_SCALE), "--password", PASSWORD, "--seed", str(self.seed),
+            "--time-scale", str(time_scale), "--password", PASSWORD, "--seed", str(self.seed),
             *(("--proxy", proxy) if proxy else ()),
         )  # fmt: skip
 
-    def start_all(self, state: Snapshot, mode: str) -> str:
+    def start_all(self, state: Snapshot, mode: str, *, time_scale: float = TIME_SCALE) -> str:
         """Start an engine in this state and all that works with it but the proxy; return the page's URL."""
-        self.start_engine(state)
+        self.start_engine(state, time_scale=time_scale)
         self.configure(mode)
         self.start("ovirt-placement", "inventory", "run")
         page = self.start("ovirt-placement-web", "run")
