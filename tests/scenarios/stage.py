@@ -121,8 +121,7 @@ class Stage(Happenings):
         self._advance(until)
 
     def befall(self, happening: Happening) -> None:
-        command: Callable[..., str | None] = getattr(self, happening.what)
-        self.say(command(**happening.arguments) or "", "> ")
+        self.say(self.act(happening.what, **happening.arguments) or "", "> ")
 
     def _advance(self, until: float) -> None:
         self.engine.advance(max(0.0, until - self.now))

@@ -256,12 +256,6 @@ class World(Stage):
     def shut_vm(self, vm: str) -> None:
         self.engine.vms.shutdown(vm)
 
-    def crash_vm(self, vm: str) -> None:
-        self.engine.vms.crash(vm)
-
-    def suspend_vm(self, vm: str) -> None:
-        self.engine.vms.suspend(vm)
-
     def cancel_migration(self, vm: str) -> None:
         self.engine.vms.cancel_migration(vm)
 

@@ -20,15 +20,12 @@ from ovirt_placement.store.sql.schema import IS_MIGRATION, held_steps, intents, 
 class Cause(Worded):
     """The causes that something depends on; all others have words alone."""
 
-    #: The request surely never left this machine.
     NEVER_ASKED = "never_asked", "never reached the engine"
     #: The engine refused this target; another may do.
     TARGET_REFUSED = "target_refused", "refused"
     #: The engine refused to migrate the VM, whatever the target.
     VM_REFUSED = "vm_refused", "refused: not now"
-    #: There was no answer, and neither events nor the VM show anything of it.
     NO_TRACE = "no_trace", "no answer, and no trace of it in the engine"
-    #: A command of the administrator was ended before its time.
     INTERRUPTED = "interrupted", "interrupted"
 
 
