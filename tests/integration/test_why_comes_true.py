@@ -319,7 +319,7 @@ def check(state: Snapshot, proxy: Any) -> None:
         for unit in WEIGHTS:
             ranks = unit in weighing if policy else counts(state, unit, False)
             if ranks and ranked:
-                reported = {found.host: found.weights[unit].rank for found in ordered.hosts}
+                reported = {host: found.rank for host, found in ordered.weights[unit].items()}
                 answer = proxy.runCostFunctions([[unit, 1]], ranked, one.id, given_parameters)["result"]
                 assert reported == {host: weight for host, weight, _ in answer}
 

@@ -29,7 +29,7 @@ from ovirt_placement.model.names import (
     with_names,
 )
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.catalogue import UNITS, HostJudgement, Ranked, decide_by_keys, judge, order
+from ovirt_placement.rules.catalogue import UNITS, HostJudgement, Ranking, decide_by_keys, judge, order
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_placement.rules.failover.restart_check import restart_order
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
@@ -309,17 +309,25 @@ def where(snapshot: Snapshot, vm: Annotated[Vm, THE_VM], also: ALSO = NO_UNITS) 
         vm=Named(vm.id, vm.name),
         cluster=named_cluster(vm.cluster, snapshot),
         host=None if vm.host is None else named_host(vm.host, snapshot),
-        hosts=tuple(_ranked(host, snapshot, keys) for host in found.hosts),
+        hosts=tuple(
+            with_names(
+                RankedHost,
+                one,
+                snapshot,
+                weights=tuple(_unit_ranks(one.host, found, snapshot)),
+                placement_keys=keys.get(one.host),
+            )
+            for one in found.hosts
+        ),
         refused=tuple(judged_host(host, snapshot, keys) for host in found.refused),
     )
 
 
-def _ranked(one: Ranked, snapshot: Snapshot, keys: Mapping[str, HostDecision]) -> RankedHost:
-    weights = (
-        UnitRank(unit, weight.rank, tuple(said(reason, snapshot, [UNITS[unit]]) for reason in weight.reasons))
-        for unit, weight in one.weights.items()
-    )
-    return with_names(RankedHost, one, snapshot, weights=tuple(weights), placement_keys=keys.get(one.host))
+def _unit_ranks(host: str, found: Ranking, snapshot: Snapshot) -> Iterator[UnitRank]:
+    for unit, by_host in found.weights.items():
+        weight = by_host[host]
+        reasons = tuple(said(reason, snapshot, [UNITS[unit]]) for reason in weight.reasons)
+        yield UnitRank(unit, weight.rank, reasons)
 
 
 def _where_text(answer: WhereDocument, shown: Shown) -> Iterator[str | Table]:

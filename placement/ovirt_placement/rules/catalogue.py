@@ -18,7 +18,7 @@ from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.constraints import asks_of_groups
 from ovirt_placement.rules.affinity.filters import moves_with_its_peers, peers_of, positive_peers
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
-from ovirt_placement.rules.elements.ranks import order_hosts
+from ovirt_placement.rules.elements.ranks import Scored, order_hosts
 from ovirt_placement.rules.elements.rule import Allowed, Ask, Constraint, Rule, UnitKind, accepted_hosts
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.failover import admission
@@ -309,21 +309,12 @@ def gives_way(snapshot: Snapshot, request: Request) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
-    """A host, the points that the engine's selector gives it, and each unit's rank of it."""
-
-    host: str
-    points: int
-    #: By unit.
-    weights: Mapping[str, Weight]
-
-
-@dataclass(frozen=True, slots=True)
 class Ranking:
-    """The accepted hosts from best to worst, the units whose weights count, and the refused hosts."""
+    """The accepted hosts from best to worst, with the points that the engine's selector gives them."""
 
-    units: tuple[str, ...]
-    hosts: tuple[Ranked, ...]
+    hosts: tuple[Scored, ...]
+    #: By unit and host, as far as they count.
+    weights: Mapping[str, Mapping[str, Weight]]
     #: The others, with whose verdict that is.
     refused: tuple[HostJudgement, ...]
 
@@ -344,13 +335,9 @@ def order(snapshot: Snapshot, vm: Vm, also: Collection[str] = NO_UNITS) -> Ranki
     }
     # Of our units in the cluster's policy; 1 where the policy is not known or lacks them.
     factors = cluster.scheduling_policy.weights if cluster.scheduling_policy else {}
-    ordered = order_hosts(request.candidate_hosts, ranks, factors)
     return Ranking(
-        tuple(weights),
-        tuple(
-            Ranked(one.host, one.points, {unit: by_host[one.host] for unit, by_host in weights.items()})
-            for one in ordered
-        ),
+        order_hosts(request.candidate_hosts, ranks, factors),
+        weights,
         tuple(answer for answer in judged.hosts if not answer.accepted),
     )
 
