@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import sentence
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument
-from ovirt_placement.answers.rules import asked, open_questions, rules_check_together, strength
+from ovirt_placement.answers.rules import asked, open_questions, rules_check, strength
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import searches_of
@@ -60,7 +60,7 @@ def objections(state: Snapshot, change: RuleChange) -> list[str]:
         for wrong in rule_problems(snapshot, found)
     ]
     ids = {rule.id for rule in change.put}
-    for one in rules_check_together(snapshot).contradictions if ids else ():
+    for one in rules_check(snapshot, together=True).contradictions if ids else ():
         if not ids.isdisjoint(group.id for group in one.groups):
             found.append(sentence(one, whole=False))
     return found
@@ -124,7 +124,7 @@ def rules_change(
         removed=change.remove,
         unchanged=tuple(rule.name for rule in put if before.get(rule.name) == rule),
         problems=tuple(problems),
-        unproven=tuple(open_questions(rules_check_together(_after(state, change)))) if put else (),
+        unproven=tuple(open_questions(rules_check(_after(state, change), together=True))) if put else (),
     )
 
 

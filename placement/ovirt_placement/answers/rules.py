@@ -5,8 +5,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
-from msgspec.structs import replace
-
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
 from ovirt_placement.answers.document import Document, listed, utc_text
 from ovirt_placement.answers.question import AuthoredState, Columns, Parameter, Reads, Table, question, table
@@ -265,18 +263,40 @@ class RulesCheckDocument(Document, frozen=True, kw_only=True, tag="rules_check")
         return not self.problems and not self.contradictions
 
 
-def rules_check(snapshot: Snapshot) -> RulesCheckDocument:
-    """Every mistake, every word that names nothing, and every rule that is impossible by its numbers."""
+def rules_check(snapshot: Snapshot, *, together: bool = False) -> RulesCheckDocument:
+    """Every mistake, every word that names nothing, and every rule that is impossible by its numbers.
+
+    With `together`, also which cannot be satisfied with one another, groups and keys: that takes longer.
+    """
+    every = resolved_rules(snapshot)
+    problems = tuple(
+        RuleProblem(named_group(found.rule.id, snapshot), sentence)
+        for found in every
+        for sentence in (*mistakes(found.rule), *rule_problems(snapshot, found))
+    )
+    clusters = dict.fromkeys(found.cluster for found in every if found.cluster is not None)
+    judged = [judge_rules(snapshot, cluster) for cluster in clusters] if together else []
+    impossible = {one.rule.id for one in problems}
+
+    def of_rules(sets: Iterable[tuple[str, ...]]) -> tuple[tuple[NamedGroup, ...], ...]:
+        named = (named_groups(one, snapshot) for one in sets)
+        return tuple(one for one in named if any(group.is_rule for group in one))
+
     return RulesCheckDocument(
         rules=len(snapshot.placement_rules),
-        problems=tuple(
-            RuleProblem(named_group(found.rule.id, snapshot), sentence)
-            for found in resolved_rules(snapshot)
-            for sentence in (*mistakes(found.rule), *rule_problems(snapshot, found))
-        ),
+        problems=problems,
         not_known_yet=tuple(
             why for cluster in snapshot.clusters for why in not_known_yet(snapshot, cluster.id)
         ),
+        contradictions=tuple(
+            one
+            for of_cluster in judged
+            for one in of_cluster.contradictions
+            if any(group.is_rule for group in one.groups)
+            and not (len(one.groups) == 1 and not one.keys_of and one.groups[0].id in impossible)
+        ),
+        unknown=of_rules(one for of_cluster in judged for one in of_cluster.unknown),
+        unjudged=of_rules(one for of_cluster in judged for one in of_cluster.unjudged),
     )
 
 
@@ -299,32 +319,7 @@ placement can satisfy. The exit status is 1 if there is any.
 )
 def rules_check_of(state: AuthoredState) -> RulesCheckDocument:
     """What is wrong with the rules of a state, by themselves and together."""
-    return rules_check_together(state.snapshot)
-
-
-def rules_check_together(snapshot: Snapshot) -> RulesCheckDocument:
-    """The same, and which rules cannot be satisfied with one another, groups and keys: that takes longer."""
-    check = rules_check(snapshot)
-    clusters = dict.fromkeys(found.cluster for found in resolved_rules(snapshot) if found.cluster is not None)
-    judged = [judge_rules(snapshot, cluster) for cluster in clusters]
-    impossible = {one.rule.id for one in check.problems}
-
-    def of_rules(sets: Iterable[tuple[str, ...]]) -> tuple[tuple[NamedGroup, ...], ...]:
-        named = (named_groups(one, snapshot) for one in sets)
-        return tuple(one for one in named if any(group.is_rule for group in one))
-
-    return replace(
-        check,
-        contradictions=tuple(
-            one
-            for of_cluster in judged
-            for one in of_cluster.contradictions
-            if any(group.is_rule for group in one.groups)
-            and not (len(one.groups) == 1 and not one.keys_of and one.groups[0].id in impossible)
-        ),
-        unknown=of_rules(one for of_cluster in judged for one in of_cluster.unknown),
-        unjudged=of_rules(one for of_cluster in judged for one in of_cluster.unjudged),
-    )
+    return rules_check(state.snapshot, together=True)
 
 
 def check_lines(answer: RulesCheckDocument) -> Iterator[str]:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import sentence
 from ovirt_placement.answers.doctor import FoundProblem, NotInUse, problem
-from ovirt_placement.answers.rules import rules_check_together
+from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.setup import ADMISSION_UNITS, KEY_FILTER, KEY_WEIGHT, Units, twins
 from ovirt_placement.answers.status import EnforcementRecord
 from ovirt_placement.engine.clusters import PolicyUser, option_values
@@ -275,7 +275,7 @@ def examine_placement_rules(connection: EngineConnection, snapshot: Snapshot) ->
     if any(rule.names_vm_tags or rule.names_host_tags for rule in rules):
         snapshot = replace(read_snapshot(connection, devices=True), placement_rules=rules)
     snapshot = replace(snapshot, member_searches=read_searches(connection, searches_of(rules)))
-    check = rules_check_together(snapshot)
+    check = rules_check(snapshot, together=True)
     for one in check.problems:
         yield problem(
             "placement_rule_mistaken",
