@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 from tests.configuration import PASSWORD
-from tests.golden import pages, questions, recorded, story
+from tests.golden import questions, recorded
 from tests.golden.recorded import Answer
 from tests.web.conftest import STATE
 
@@ -24,7 +24,7 @@ def record() -> None:
         for name in questions.STATES:
             for file, answer in questions.answers(name):
                 found.setdefault(file, []).append(answer)
-        for file, answer in (*story.answers(live), *pages.answers(web, STATE)):
+        for file, answer in (*questions.answers_on_engine(live), *questions.answers_of_page(web, STATE)):
             found.setdefault(file, []).append(answer)
     shutil.rmtree(recorded.FOLDER, ignore_errors=True)
     for file, those in found.items():

@@ -8,7 +8,7 @@ import pytest
 from jsonschema_rs import ValidationError
 
 from tests.configuration import PASSWORD
-from tests.golden import pages, questions, recorded, story
+from tests.golden import questions, recorded
 from tests.golden.recorded import RECORD_AGAIN, Answer
 from tests.placement.cli.documents import defined
 from tests.web.conftest import STATE
@@ -44,7 +44,7 @@ def test_commands_answer_about_a_state_as_recorded(name: str) -> None:
 @pytest.mark.system
 def test_commands_answer_on_an_engine_as_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OVIRT_PASSWORD", PASSWORD)
-    answers = [*story.answers(tmp_path)]
+    answers = [*questions.answers_on_engine(tmp_path)]
     check(answers)
     documents = [answer for _, answer in answers if answer.question.endswith("--json") and answer.status != 2]
     assert [answer.question for answer in documents if not meets_schema(answer.text)] == []
@@ -52,7 +52,7 @@ def test_commands_answer_on_an_engine_as_recorded(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.system
 def test_the_page_answers_as_recorded(tmp_path: Path) -> None:
-    check(pages.answers(tmp_path, STATE))
+    check(questions.answers_of_page(tmp_path, STATE))
 
 
 def test_nothing_is_recorded_that_is_not_asked() -> None:
