@@ -134,8 +134,7 @@ def with_names(kind: type[_Record], source: object, snapshot: Snapshot, /, **oth
     readers = _readers(kind)
     if isinstance(source, tuple):
         return kind(*(read(value, snapshot) for read, value in zip(readers.values(), source, strict=True)))
-    own = {name: getattr(source, name) for name in readers if name not in others and hasattr(source, name)}
-    values = own | others
+    values = {name: getattr(source, name) for name in readers if hasattr(source, name)} | others
     return kind(**{name: read(values[name], snapshot) for name, read in readers.items() if name in values})
 
 

@@ -21,8 +21,8 @@ from tests import builders as build
 from tests.builders import key, rule
 from tests.configuration import write_configuration
 from tests.placement.engine.simulated import owned, simulated
-from tests.placement.inventory.key_store import opened, publication, published, soon
 from tests.placement.inventory.running import ended, loaded, running
+from tests.placement.inventory.test_stored_keys import opened, publication, published, soon
 from tests.stored import put_keys
 
 OF_HOSTS = frozenset({HOST_STATISTICS})

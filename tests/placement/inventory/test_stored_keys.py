@@ -1,10 +1,11 @@
 """Placement keys are published of the store as it is now, or, where that is away, as they were last read."""
 
+import math
 import signal
 import sqlite3
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -13,24 +14,68 @@ import pytest
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.decision import NoSnapshot
-from ovirt_placement.inventory.publication import age
-from ovirt_placement.model import FrozenKeys, StickyCopy
-from ovirt_placement.store.keys import Run
+from ovirt_placement.inventory.publication import Publication, age
+from ovirt_placement.model import FrozenKeys, Snapshot, StickyCopy
+from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import key, rule
 from tests.placement.databases import database
 from tests.placement.engine_server import EngineServer
-from tests.placement.inventory.key_store import (
-    configured_over,
-    names,
-    opened,
-    publication,
-    published,
-    reported,
-    soon,
-)
-from tests.placement.inventory.running import ended, loaded, polls, running
+from tests.placement.inventory.running import configured, ended, loaded, polls, running
 from tests.stored import put_keys
+
+DEADLINE_SECONDS = 30
+
+
+def configured_over(tmp_path: Path, engine: EngineServer, url: str) -> Path:
+    """Configure a service that asks the engine but rarely, over a store of either kind."""
+    file = configured(tmp_path, engine)
+    file.write_text(file.read_text().replace(f"sqlite:///{tmp_path}/store.db", url))
+    return file
+
+
+@contextmanager
+def opened(url: str) -> Iterator[KeyStore]:
+    store = KeyStore(url, engine="default", patience_seconds=30)
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def names(snapshot: Snapshot) -> list[str]:
+    return [key.name for key in snapshot.placement_keys]
+
+
+def published(config: Config) -> Snapshot:
+    """What is published now, from either source."""
+    return publication(config).snapshot
+
+
+def publication(config: Config) -> Publication:
+    """The same with its moments."""
+    found = inventory.known(config=config, max_age=math.inf).publication
+    assert found is not None
+    return found
+
+
+def soon(config: Config, holds: Callable[[Snapshot], bool]) -> Snapshot:
+    """Wait until what is published is so, without asking for it."""
+    until = time.monotonic() + DEADLINE_SECONDS
+    while not holds(found := published(config)):
+        assert time.monotonic() < until, found
+        inventory.wait_for_change(1.0, config=config)
+        time.sleep(0.01)
+    return found
+
+
+def reported(log: Path, text: str) -> int:
+    """How often the service has said so, once it has said it at all."""
+    until = time.monotonic() + DEADLINE_SECONDS
+    while not (count := log.read_text().count(text)):
+        assert time.monotonic() < until, log.read_text()
+        time.sleep(0.01)
+    return count
 
 
 @pytest.fixture
