@@ -20,7 +20,7 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
 from ovirt_placement.engine.policies import Policy, PolicyRequest
 from ovirt_placement.model import PlacementKey, Snapshot
-from ovirt_placement.store.keys import DefaultKeyChange, DefaultKeys, DefaultKeyStore
+from ovirt_placement.store.keys import DefaultKeyChange, DefaultKeys, KeyStore
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 from ovirt_service.text import say
@@ -120,7 +120,7 @@ class _Setup(NamedTuple):
         return self._decided_keys(policy, plan, there), there
 
     def _default_keys(self) -> DefaultKeys:
-        return changes.stored(DefaultKeyStore, self.args, DefaultKeyStore.read, DefaultKeys())
+        return changes.stored(KeyStore, self.args, KeyStore.default_keys, DefaultKeys())
 
     def _decided_keys(self, policy: str, plan: SetupPlan, there: DefaultKeys) -> DefaultKeyChange:
         if self.args.undo:
@@ -128,8 +128,10 @@ class _Setup(NamedTuple):
         return answers.keys_to_give(policy, plan.clusters, there)
 
     def _write_keys(self, policy: str, plan: SetupPlan) -> None:
-        with changes.opened(DefaultKeyStore, self.args) as store:
-            store.change(lambda there: self._decided_keys(policy, plan, there), set_by=changes.login_name())
+        with changes.opened(KeyStore, self.args) as store:
+            store.change_default_keys(
+                lambda there: self._decided_keys(policy, plan, there), set_by=changes.login_name()
+            )
 
     # -- What is previewed, and what is done.
     def intended(self, overview: previous.Overview, tasks: Iterable[_Task]) -> tuple[Snapshot, Change]:

@@ -216,6 +216,23 @@ class KeyStore(StoreAccess):
                 draining_hosts(rows),
             )
 
+    def default_keys(self) -> DefaultKeys:
+        """Return what stands, and what setup gave."""
+        with self._transaction() as rows:
+            return _default_keys(rows)
+
+    def change_default_keys(self, decide: Callable[[DefaultKeys], DefaultKeyChange], *, set_by: str) -> None:
+        """Make the change that is decided on what stands, all of it or nothing."""
+        with self._transaction() as rows:
+            revise(rows)
+            change = decide(_default_keys(rows))
+            put = tuple(one.key for one in change.give)
+            change_keys(rows, KeyChange(put=put, remove=tuple(one.key for one in change.take)), set_by)
+            for gone in (*change.renew, *change.take, *change.leave):
+                here = default_keys.c.cluster == gone.cluster, default_keys.c.name == gone.name
+                rows.remove(default_keys, *here)
+            rows.add_all(default_keys, [msgspec.structs.asdict(one) for one in (*change.give, *change.renew)])
+
 
 def stored_keys(rows: EngineRows) -> tuple[PlacementKey, ...]:
     """The keys that people set, by place."""
@@ -320,28 +337,6 @@ class DefaultKeys(msgspec.Struct, frozen=True):
     given: tuple[DefaultKey, ...] = ()
 
 
-class DefaultKeyStore(StoreAccess):
-    """The special keys that setup gave the clusters of one engine, in a database."""
-
-    def read(self) -> DefaultKeys:
-        """Return what stands, and what setup gave."""
-        with self._transaction() as rows:
-            return _read(rows)
-
-    def change(self, decide: Callable[[DefaultKeys], DefaultKeyChange], *, set_by: str) -> DefaultKeyChange:
-        """Make the change that is decided on what stands, all of it or nothing, and return it."""
-        with self._transaction() as rows:
-            revise(rows)
-            change = decide(_read(rows))
-            put = tuple(one.key for one in change.give)
-            change_keys(rows, KeyChange(put=put, remove=tuple(one.key for one in change.take)), set_by)
-            for gone in (*change.renew, *change.take, *change.leave):
-                here = default_keys.c.cluster == gone.cluster, default_keys.c.name == gone.name
-                rows.remove(default_keys, *here)
-            rows.add_all(default_keys, [msgspec.structs.asdict(one) for one in (*change.give, *change.renew)])
-        return change
-
-
-def _read(rows: EngineRows) -> DefaultKeys:
+def _default_keys(rows: EngineRows) -> DefaultKeys:
     given = rows.select(default_keys).order_by(*default_keys.primary_key)
     return DefaultKeys(stored_keys(rows), rows.records(DefaultKey, given))
