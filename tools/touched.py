@@ -28,7 +28,7 @@ _CONCERN = {
     "plugins/": ("tests/plugins", "tests/contract"),
     "placement/ovirt_placement/rules/": ("tests/integration",),
     "placement/ovirt_placement/planning/": ("tests/integration", "tests/enforcer/safety"),
-    "placement/ovirt_placement/units/": ("tests/plugins", "tests/integration"),
+    "placement/ovirt_placement/units/": ("tests/plugins", "tests/integration", "tests/placement/inventory"),
     "placement/ovirt_placement/store/": ("tests/enforcer/leaders",),
     "enforcer/": ("tests/enforcer/faults/test_faults.py", "tests/endurance/test_soak_enforcing.py"),
     "docs/developers/": ("tests/developers",),

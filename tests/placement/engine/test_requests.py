@@ -8,7 +8,6 @@ import pytest
 
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault, EngineSetupError
-from ovirt_placement.engine.events import read_events
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.requests import (
     RULES,
@@ -60,14 +59,6 @@ def test_only_the_engine_itself_says_that_a_collection_is_not_there() -> None:
         read_snapshot(connection)
     with recorded_but({"/affinitylabels": (404, FAULT)}) as connection:
         assert read_snapshot(connection).affinity_labels == ()
-
-
-@pytest.mark.parametrize("page", [(404, PAGE), (404, b"")])
-def test_an_engine_without_events_says_so_itself(page: tuple[int, bytes]) -> None:
-    with recorded_but({"/events": (404, FAULT)}) as connection:
-        assert read_events(connection, at_most=10) == ()
-    with recorded_but({"/events": page}) as connection, pytest.raises(UserError):
-        read_events(connection, at_most=10)
 
 
 @pytest.mark.parametrize(
