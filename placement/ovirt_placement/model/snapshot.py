@@ -63,6 +63,11 @@ STORED: Final[Part] = "stored"
 Needed = frozenset[Part]
 
 
+def _by_id(field: str, kind: type[_Value]) -> cached_property[dict[str, _Value]]:
+    """A look-up of the records of this kind in a field."""
+    return cached_property(lambda snapshot: {one.id: one for one in getattr(snapshot, field)})
+
+
 class Snapshot(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, dict=True
 ):
@@ -89,29 +94,12 @@ class Snapshot(
     #: Parts that a rule in force needs and that have not been read yet: what hangs on them is not known.
     unread: tuple[Part, ...] = ()
 
-    @cached_property
-    def cluster_by_id(self) -> dict[str, Cluster]:
-        return {cluster.id: cluster for cluster in self.clusters}
-
-    @cached_property
-    def host_by_id(self) -> dict[str, Host]:
-        return {host.id: host for host in self.hosts}
-
-    @cached_property
-    def vm_by_id(self) -> dict[str, Vm]:
-        return {vm.id: vm for vm in self.vms}
-
-    @cached_property
-    def label_by_id(self) -> dict[str, AffinityLabel]:
-        return {label.id: label for label in self.affinity_labels}
-
-    @cached_property
-    def group_by_id(self) -> dict[str, AffinityGroup]:
-        return {group.id: group for group in self.affinity_groups}
-
-    @cached_property
-    def rule_by_id(self) -> dict[str, PlacementRule]:
-        return {rule.id: rule for rule in self.placement_rules}
+    cluster_by_id = _by_id("clusters", Cluster)
+    host_by_id = _by_id("hosts", Host)
+    vm_by_id = _by_id("vms", Vm)
+    label_by_id = _by_id("affinity_labels", AffinityLabel)
+    group_by_id = _by_id("affinity_groups", AffinityGroup)
+    rule_by_id = _by_id("placement_rules", PlacementRule)
 
     @cached_property
     def hosts_of_cluster(self) -> dict[str, tuple[Host, ...]]:
