@@ -14,7 +14,7 @@ from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import cluster, host, snapshot, vm
 from tests.portal import Portal
 from tests.processes import Forked
-from tests.web.running import HOSTILE, Answer, Page, paged, words
+from tests.web.running import HOSTILE, Answer, Page, paged
 from tests.web.test_plans import lead
 
 LINES = '[enforcer]\nmode = "approve"'
@@ -126,25 +126,17 @@ def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_p
         started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
         with Forked(enforcer, *started, os.environ) as process:
             try:
-                cookie = page.session()
+                cookie, vms = page.session(), page.engine.queries.state.vms
                 page.until(lambda: begin(page, cookie, "/maintenance/c1?host=h1").status == 303)
-
-                def begun() -> bool:
-                    moving = page.engine.queries.state.vms.get("a")
-                    return moving is not None and moving.status != "up"
-
                 # Its clock stands until then: what changes meanwhile would have to be planned again.
-                page.until(begun)
+                page.until(lambda: vms["a"].status != "up")
 
                 def left() -> bool:
                     page.engine.advance(5)
-                    moved = page.engine.queries.state.vms.get("a")
-                    return moved is not None and moved.host != "h1" and moved.status == "up"
+                    return vms["a"].host != "h1" and vms["a"].status == "up"
 
                 page.until(left)
-                page.until(
-                    lambda: "alpha waits" not in words(page.ask("/maintenance/c1", cookie=cookie).text)
-                )
+                page.until(lambda: "alpha waits" not in page.seen("/maintenance/c1"))
             finally:
                 process.terminate()
 
