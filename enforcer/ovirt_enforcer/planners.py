@@ -119,10 +119,10 @@ class PlannerProcesses:
 
 def planned_in_process(found: Asked, cluster: str, seconds: float, staying: Mapping[str, str]) -> Plan:
     """The plan by the configured strategy; VMs in `staying` stay, with the reasons. Raises `UserError`."""
-    strategy = strategies.DEFAULT if found.settings is None else strategy_name(found.settings)
+    strategy = strategies.strategy(None if found.settings is None else strategy_name(found.settings))
     holding = dataclasses.replace(found.holding, frozen={**found.holding.frozen, **staying})
-    question = PlanQuestion(cluster, holding, found.options, strategy, seconds)
-    return _awaited(plan_of, found.snapshot, (question,), seconds)
+    asked = cluster, holding, found.options, strategy
+    return in_process(repair_plan, found.snapshot, *asked, seconds=seconds)
 
 
 #: Policy units decide on the same machine within milliseconds: background work gives way.
@@ -218,14 +218,8 @@ def in_process(
 
     It is also given the deadline that is over after `seconds`. Raises `UserError`.
     """
-    answer: Result = _awaited(_within, snapshot, (function, arguments, keywords, seconds), seconds)
-    return answer
-
-
-def _awaited(
-    function: Callable[..., Result], snapshot: Snapshot, arguments: tuple[Any, ...], seconds: float
-) -> Result:
-    call = Call(function, msgspec.msgpack.encode(snapshot), arguments, seconds + GRACE_SECONDS)
+    asked = function, arguments, keywords, seconds
+    call: Call[Result] = Call(_within, msgspec.msgpack.encode(snapshot), asked, seconds + GRACE_SECONDS)
     try:
         call.begin()
         call.over(math.inf)

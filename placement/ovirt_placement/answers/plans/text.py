@@ -22,7 +22,7 @@ from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan, Remaining, Step
 from ovirt_placement.planning.requests import STRATEGY as UNDO
 from ovirt_placement.planning.requests import Home
-from ovirt_placement.planning.steps import apply, misfit, schedule
+from ovirt_placement.planning.steps import end_of, misfit, schedule
 from ovirt_service.errors import UserError
 
 # -- Plans as an administrator reads them.
@@ -229,8 +229,4 @@ def leads_to(snapshot: Snapshot, plan: Document, done: Collection[int] = ()) -> 
         return str(error)
     ahead = tuple(step for number, step in enumerate(made.steps, 1) if number not in done)
     why = misfit(snapshot, replace(made, steps=ahead))
-    if why is not None:
-        return misfit_text(why, snapshot)
-    for step in ahead:
-        snapshot = apply(snapshot, step)
-    return snapshot
+    return end_of(snapshot, ahead) if why is None else misfit_text(why, snapshot)

@@ -22,17 +22,7 @@ from ovirt_placement.rules.elements.resources import (
     physical_room,
     required_mb,
 )
-from ovirt_placement.rules.elements.rule import (
-    Allowed,
-    AtLeast,
-    AtMost,
-    Constraint,
-    Even,
-    Rule,
-    Same,
-    Sum,
-    accepted_hosts,
-)
+from ovirt_placement.rules.elements.rule import AtMost, Constraint, Limit, Rule, Same, accepted_hosts
 from ovirt_placement.rules.elements.verdict import Reason, Request
 from ovirt_placement.rules.failover.outcomes import Domain
 
@@ -73,8 +63,6 @@ class PlanOptions:
 
 #: Of such a group that cannot be satisfied, fewer pairs that share a host are better than more.
 _APART = AtMost(most=1)
-#: Of such a placement rule, less above its limits is better than more: none draws VMs to each other.
-_LIMITS = Sum | AtMost | Even | AtLeast | Allowed
 NOTHING_REFUSED: frozenset[tuple[str, str]] = frozenset()
 DEFAULT_OPTIONS = PlanOptions()
 
@@ -172,7 +160,7 @@ def _goals(snapshot: Snapshot, cluster: str, options: PlanOptions) -> Iterator[G
         asked = (Repair.HARD if constraint.hard else Repair.SOFT) in options.repair
         wanted = asked and options.spared.isdisjoint(constraint.groups)
         # The repair of affinity groups in part must be asked for.
-        partial = isinstance(constraint.form, _LIMITS)
+        partial = isinstance(constraint.form, Limit)
         if constraint.engine_judges:
             partial = constraint.form == _APART and Repair.PARTLY in options.repair
         yield Goal(

@@ -138,6 +138,8 @@ class Sum(Record, frozen=True):
 #: Forms that models compute with; how VMs come there step by step, only the constraint itself can judge.
 OfAll = OnePlace | Even | AtLeast | Sum
 Form = Same | AtMost | Allowed | OfAll
+#: Those that draw no VMs to each other: less above a limit is better than more.
+Limit = AtMost | Allowed | Even | AtLeast | Sum
 
 
 class Ask(Record, frozen=True):
