@@ -297,15 +297,20 @@ def test_the_ha_reservation_is_named_where_rules_contradict_each_other_as_well()
     assert all(one.obstacles[0].kind is ObstacleKind.RESERVATION for one in plan.remaining)
 
 
-def test_ha_reservation_is_not_made_worse() -> None:
-    """On h2, the emptier one, it would take the room that big needs there if h3 failed."""
-    state = snapshot(
+def reserving(free_mb_on_h3: int, *parts: Part) -> Snapshot:
+    """On h2 `a` would take the room that big needs there if h3 failed."""
+    return snapshot(
         cluster(ha_reservation=True), host("h1", memory_mb=20480, free_mb=0),
-        host("h2", memory_mb=16384, free_mb=10240), host("h3", memory_mb=16384, free_mb=9216),
+        host("h2", memory_mb=16384, free_mb=10240), host("h3", memory_mb=16384, free_mb=free_mb_on_h3),
         vm("big", "h3", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
-        vm("a", "h1", needs_mb=5120),
+        vm("a", "h1", needs_mb=5120), *parts,
         vm("b", "h1", needs_mb=12288, guaranteed_mb=0, usage_mem_percent=0, migratable=False), RIVALS,
     )  # fmt: skip
+
+
+def test_ha_reservation_is_not_made_worse() -> None:
+    """On h2, which is the emptier one."""
+    state = reserving(9216)
     assert moves(make_plan(state, CLUSTER, options=ALL)) == ["a to h3"]
     unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
     assert moves(make_plan(unreserved, CLUSTER, options=ALL)) == ["a to h2"]
@@ -388,15 +393,7 @@ def test_a_plan_that_does_harm_leaves_time_for_another_and_is_carried_out_as_far
 def test_where_rules_cost_a_reservation_another_way_without_harm_may_take_more_migrations(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On h2 `a` would take the room that big needs if h3 failed; on h3 there is room once c has left it."""
-    state = snapshot(
-        cluster(ha_reservation=True),
-        host("h1", memory_mb=20480, free_mb=0),
-        host("h2", memory_mb=16384, free_mb=10240),
-        host("h3", memory_mb=16384, free_mb=4096),
-        vm("big", "h3", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
-        vm("c", "h3", needs_mb=2048), vm("a", "h1", needs_mb=5120),
-        vm("b", "h1", needs_mb=12288, guaranteed_mb=0, usage_mem_percent=0, migratable=False), RIVALS,
-    )  # fmt: skip
+    """On h3 there is room once c has left it."""
+    state = reserving(4096, vm("c", "h3", needs_mb=2048))
     monkeypatch.setattr(planner, "avoidable_harm", lambda *question: None)
     assert sorted(moves(make_plan(state, CLUSTER, options=ALL))) == ["a to h3", "c to h2"]

@@ -66,25 +66,23 @@ def test_tiny_clusters_need_at_most_half_as_many_migrations_again_on_average() -
     assert repaired >= 0.95 * clusters
 
 
-@settings(max_examples=examples(150), deadline=None)
-@given(st.integers(0, 10**9))
-def test_an_end_is_legal_and_as_good_as_it_says(seed: int) -> None:
-    cluster = drawn(seed, hosts=5, vms=9, groups=6)
-    ends, choice = Ends(cluster), chosen(cluster)
+@settings(max_examples=examples(250), deadline=None)
+@given(st.integers(0, 10**9), st.none() | st.integers(0, 5))
+def test_an_end_is_legal_as_good_as_it_says_and_chosen_again(seed: int, lot: int | None) -> None:
+    """By lot each migration is legal as it is; what is repaired greedily may take detours."""
+    cluster, strategy = drawn(seed, hosts=5, vms=9, groups=6), Greedy() if lot is None else Random(lot)
+    problem, ends = problem_of(cluster), Ends(cluster)
+    choice = strategy.choose(problem, NEVER)
+    assert choice == strategy.choose(problem_of(cluster), NEVER)
     end = ends.after(choice.where)
     assert ends.why_illegal(end) is None
     hard, soft, migrations = ends.value(end)
-    found = reached(problem_of(cluster), choice)
+    assert (hard, soft, migrations) <= ends.value(ends.start)
+    found = reached(problem, choice)
     assert (found.hard, sum(found.soft), found.migrations) == (hard, sum(soft), migrations)
     assert choice.bound <= found.value
-    movable = {known.id for known in ends.vms if known.migratable}
-    assert choice.where.keys() <= movable
-
-
-@settings(max_examples=examples(50), deadline=None)
-@given(st.integers(0, 10**9))
-def test_the_same_cluster_has_the_same_choice(seed: int) -> None:
-    assert chosen(drawn(seed)) == chosen(drawn(seed))
+    assert choice.where.keys() <= {known.id for known in ends.vms if known.migratable}
+    assert lot is None or not order(problem, choice.where, NEVER).stuck
 
 
 @pytest.mark.parametrize("strategy", [Greedy(), Random()], ids=lambda strategy: strategy.name)
@@ -314,18 +312,6 @@ def test_the_lot_says_which_rule() -> None:
     found = [drawn_by_lot(THREE_RULES, seed).where for seed in range(60)]
     assert {len(one) for one in found} == {1}
     assert {name for one in found for name in one} == {vm.id for vm in THREE_RULES.vms}
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.integers(0, 10**9), st.integers(0, 5))
-def test_every_choice_is_an_improvement_that_can_be_carried_out(seed: int, lot: int) -> None:
-    cluster = drawn(seed)
-    problem, ends, choice = pose(cluster, CLUSTER, options=ALL), Ends(cluster), drawn_by_lot(cluster, lot)
-    assert choice == drawn_by_lot(cluster, lot)
-    end = ends.after(choice.where)
-    assert ends.why_illegal(end) is None
-    assert ends.value(end) <= ends.value(ends.start)
-    assert not order(problem, choice.where, NEVER).stuck
 
 
 def test_each_plan_draws_again_and_says_with_which_seed_it_is_repeated() -> None:
