@@ -85,7 +85,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 @contextmanager
 def built(folder: Path, watchers: Sequence[Watcher] = ()) -> Iterator[Bench]:
-    found = Bench(folder, snapshot(*half("one"), *half("two")))
+    found = Bench(folder, snapshot(*half("one"), *half("two")), ENFORCE)
     parts = {"read": lambda: found.read(), "goes_on": lambda: not found.stopping, "watchers": watchers}
     with found.connected() as found.connection, found.enforcing(**parts) as found.daemon:
         yield found
