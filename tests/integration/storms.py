@@ -206,7 +206,7 @@ class Figures:
     complaints: list[str]
 
 
-def _log_in(url: str) -> str:
+def log_in(url: str) -> str:
     """Get a token that holds for all clients."""
     return UserTokens(EngineSettings(url=f"{url}/ovirt-engine/api")).log_in("admin@internal", PASSWORD)
 
@@ -218,7 +218,7 @@ class Stage:
         self.processes = processes
         self.url = url
         self.proxy_url = proxy_url
-        self.token = _log_in(url)
+        self.token = log_in(url)
         self.folder = processes.folder
 
     def state(self) -> Snapshot:
@@ -248,7 +248,7 @@ class Stage:
         """Let an engine that was killed come back as its database has it."""
         (self.folder / "state.json").write_bytes(state_file.dumps(state))
         self.processes.restart(ENGINE)
-        self.token = _log_in(self.url)
+        self.token = log_in(self.url)
 
 
 def _read(url: str, headers: Mapping[str, str] | None = None) -> bytes:
