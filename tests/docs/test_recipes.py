@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import socketserver
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -261,8 +262,7 @@ KEY = PlacementKey(level="cluster", resource="c1", key_class="be", name="A", val
 NEXT = """
 import sys
 from ovirt_placement.store.sql import database, schema
-schema.MIGRATIONS += (lambda connection: None,)
-schema.VERSION = database.VERSION = 1 + len(schema.MIGRATIONS)
+schema.VERSION = database.VERSION = schema.VERSION + 1
 from ovirt_placement.store import backup
 backup.VERSION = schema.VERSION
 from ovirt_placement.cli.main import main
@@ -297,7 +297,8 @@ def test_the_way_there_and_back(config: Path, tmp_path: Path, capsys: pytest.Cap
     assert main([*back_up[1:-1], str(backup)]) == 0
 
     # The next release takes over, and this one leaves its store alone.
-    assert of_the_next_release("store", "init").returncode == 0
+    with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
+        database.execute("UPDATE schema_version SET version = version + 1")
     capsys.readouterr()
     assert main(["store", "backup", str(tmp_path / "late.backup")]) == 2
     (line,) = fenced(recipe(WAY_BACK))

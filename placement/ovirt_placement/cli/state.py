@@ -19,7 +19,7 @@ from ovirt_placement.model.names import counted
 from ovirt_placement.store import backup
 from ovirt_placement.store.keys import KeyRecords, KeyStore
 from ovirt_placement.store.sql.access import PERSON_SECONDS, EngineRows
-from ovirt_placement.store.sql.database import Database, StoreAway, StoreLater, StoreLost, StoreUnmade
+from ovirt_placement.store.sql.database import Database, StoreLater, StoreLost, StoreUnmade
 from ovirt_placement.store.user_actions import Act, UserActionKind, record
 from ovirt_service import identity
 from ovirt_service.errors import UserError
@@ -183,7 +183,7 @@ def _restore(args: argparse.Namespace) -> int:
 
 
 def _content(args: argparse.Namespace) -> StoreContent | None:
-    """What the store holds; None where there is none. One of an earlier release is upgraded first."""
+    """What the store holds; None where there is none."""
     with _database(args, create=False) as database:
         try:
             database.check_whole()
@@ -194,11 +194,6 @@ def _content(args: argparse.Namespace) -> StoreContent | None:
             if "replace" in args and args.replace:
                 return None  # it is put aside
             raise
-        except StoreAway:
-            if args.dry_run:
-                raise
-    with _database(args) as database:
-        return StoreContent(backup.count(database))
 
 
 def _recorded_by(args: argparse.Namespace, kind: UserActionKind, subject: str = "") -> tuple[str, Act]:

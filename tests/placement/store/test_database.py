@@ -1,9 +1,6 @@
-"""A store that is locked, away, of another engine or of an earlier release: what its readers learn."""
+"""A store that is locked, away or of another engine: what its readers learn."""
 
 import re
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from contextlib import ExitStack, closing
@@ -16,7 +13,6 @@ from ovirt_placement.model import PlacementKey
 from ovirt_placement.store.enforcer.history import HistoryStore, StepOutcome
 from ovirt_placement.store.enforcer.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyStore
-from ovirt_placement.store.sql import database as opening
 from ovirt_placement.store.sql import schema
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess
 from ovirt_placement.store.sql.database import StoreAway
@@ -24,7 +20,7 @@ from ovirt_placement.store.sql.schema import metadata, missing_vms, schema_versi
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
 from tests.placement.store.conftest import Opening
-from tests.stored import prepared, put_keys
+from tests.stored import prepared
 
 
 @pytest.mark.timing
@@ -181,88 +177,13 @@ def version_of(url: str) -> list[int]:
         return list(connection.exec_driver_sql("SELECT version FROM schema_version").scalars())
 
 
-def columns(url: str) -> int:
-    with database(url) as connection:
-        return len(connection.exec_driver_sql("SELECT * FROM sticky_copies").keys())
-
-
-@pytest.fixture
-def present(url: str) -> str:
-    """A store of version 1 that holds something."""
-    store = opened(url)
-    put_keys(store, [KEY])
-    store.close()
-    assert version_of(url) == [1]
-    return url
-
-
-def of_the_next_release(monkeypatch: pytest.MonkeyPatch, *statements: str) -> None:
-    """The release in which version 2 comes, by these statements."""
-
-    def migrate(connection: object) -> None:
-        for statement in statements:
-            connection.exec_driver_sql(statement)  # type: ignore[attr-defined]
-
-    monkeypatch.setattr(schema, "MIGRATIONS", (migrate,))
-    for module in (schema, opening):
-        monkeypatch.setattr(module, "VERSION", 2)
-
-
-ADDED = "ALTER TABLE sticky_copies ADD COLUMN noted INTEGER"
-
-
-def test_a_later_release_takes_the_step_that_is_missing_and_loses_nothing(
-    present: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = columns(present)
-    of_the_next_release(monkeypatch, ADDED)
-    words = r"has schema version 1 of an earlier release, and this one needs 2: start ovirt-enforcer"
-    with pytest.raises(StoreAway, match=words):
-        keys(present, create=False)  # who may not write leaves that to who may
-    assert (version_of(present), columns(present)) == ([1], before)
-    for _ in range(2):
-        assert keys(present) == [KEY]
-        assert (version_of(present), columns(present)) == ([2], before + 1)
-
-
-def test_a_step_that_fails_leaves_all_as_it_was(present: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = columns(present)
-    with monkeypatch.context() as later:
-        of_the_next_release(later, ADDED, "DROP TABLE there_is_none")
-        with pytest.raises(StoreAway, match="there_is_none"):
-            keys(present)
-    assert (version_of(present), columns(present)) == ([1], before)
-    assert keys(present) == [KEY]
-
-
-@pytest.mark.system
-def test_a_step_that_is_killed_leaves_all_as_it_was(present: str) -> None:
-    before = columns(present)
-    program = f"""
-import os, signal
-from ovirt_placement.store.sql import database, schema
-from ovirt_placement.store.keys import KeyStore
-
-def migrate(connection):
-    connection.exec_driver_sql({ADDED!r})
-    os.kill(os.getpid(), signal.SIGKILL)
-
-schema.MIGRATIONS, schema.VERSION, database.VERSION = (migrate,), 2, 2
-KeyStore({present!r}, engine="default", patience_seconds=30).all_keys()
-"""
-    done = subprocess.run([sys.executable, "-c", program], check=False)
-    assert done.returncode == -signal.SIGKILL
-    assert (version_of(present), columns(present)) == ([1], before)
-    assert keys(present) == [KEY]
-
-
 def test_tables_that_another_made_are_seen_by_a_connection_that_found_none(url: str) -> None:
     """SQLite 3.26 answers some questions about tables from what the connection has read before."""
     with database(url) as late:
         assert schema.version(late) is None
         with database(url) as early:
-            schema.make_or_upgrade(early)
-        schema.make_or_upgrade(late)
+            schema.make_tables(early)
+        schema.make_tables(late)
     assert version_of(url) == [schema.VERSION]
 
 

@@ -271,9 +271,9 @@ class StoreAccess:
     ) -> None:
         """Name the database, and the engine whose rows are meant.
 
-        With `create` false nothing is written: a database that does not exist, or that an earlier release has
-        left, is `StoreAway`. `epoch` gives the epoch of the lease in which that was read which is being
-        written down: once that epoch is over, what only a leader may write raises `LeaseLost`.
+        With `create` false nothing is written: a database that does not exist is `StoreAway`. `epoch` gives
+        the epoch of the lease in which that was read which is being written down: once that epoch is over,
+        what only a leader may write raises `LeaseLost`.
         """
         self._epoch = epoch
         self._engine = engine

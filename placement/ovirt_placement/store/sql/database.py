@@ -33,7 +33,7 @@ from ovirt_placement.store.sql.connections import (
     show_url,
     sqlite_path,
 )
-from ovirt_placement.store.sql.schema import VERSION, Marker, make_or_upgrade, version
+from ovirt_placement.store.sql.schema import VERSION, Marker, make_tables, version
 from ovirt_service import identity
 from ovirt_service.errors import OutcomeUnknown, UserError
 from ovirt_service.files import make_as_folder
@@ -78,7 +78,7 @@ class StoreLost(StoreAway):
 
 
 class StoreLater(StoreAway):
-    """A later release has made or upgraded the store."""
+    """A later release has made the store its own."""
 
 
 class StoreUnclear(StoreAway, OutcomeUnknown):
@@ -244,7 +244,7 @@ class Database:
 
     def _made(self, engine: Engine, fill: Callable[[Connection], _Result]) -> _Result:
         with self._alone(engine) as connection:
-            make_or_upgrade(connection)
+            make_tables(connection)
             return fill(connection)
 
     def _complaint(self, error: exc.DBAPIError | exc.TimeoutError) -> UserError:
@@ -340,25 +340,19 @@ class Database:
             found = version(connection)
         if found == VERSION:
             return
-        if found is not None and found > VERSION:
+        if found is not None:
             upgrade = "upgrade ovirt-placement on this machine, or set [store] url to another store"
             aside = f", or put it aside and bring one of this release back by {RESTORE} --replace"
             raise StoreLater(
                 f"store {self.name}: has schema version {found}, and this release knows {VERSION}",
                 upgrade if self._path is None else upgrade + aside,
             )
-        if found is None and self._marker.is_set:
+        if self._marker.is_set:
             raise self._lost()
-        if self._create:
-            with self._alone(self._engine) as connection:
-                make_or_upgrade(connection)
-        elif found is None:
+        if not self._create:
             raise StoreUnmade(f"store {self.name}: has no tables yet")
-        else:
-            raise StoreAway(
-                f"store {self.name}: has schema version {found} of an earlier release, and this one needs"
-                f" {VERSION}: start ovirt-enforcer, which upgrades it and keeps what it holds"
-            )
+        with self._alone(self._engine) as connection:
+            make_tables(connection)
 
     def _closed(self, path: Path, error: OSError) -> StoreAway:
         return self._away(str(error.strerror), obstacle(path, str(error.strerror)))

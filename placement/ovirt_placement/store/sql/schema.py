@@ -1,11 +1,10 @@
 """The store's tables, their version, and that they were made, which is remembered apart from them.
 
-Every row belongs to an engine, by its configured name. A change of a table here needs a migration that
-makes the same of it. SQLite keeps tables by their key, without a rowid: an engine's rows are read in one go.
+Every row belongs to an engine, by its configured name. SQLite keeps tables by their key, without a rowid: an
+engine's rows are read in one go.
 """
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,6 @@ from sqlalchemy import (
     inspect,
     select,
     text,
-    update,
 )
 
 from ovirt_placement.config import STATE_DIRECTORY
@@ -330,10 +328,8 @@ enforcer_settings = _table("enforcer_settings", _column("epoch", Integer), _colu
 
 #: Bytes of the digest in the name of a PostgreSQL store's marker.
 _NAME_SIZE = 8
-#: In their order; the first makes version 2 of version 1. None may change once it stood in a release.
-MIGRATIONS: tuple[Callable[[Connection], None], ...] = ()
-#: What this release reads and writes. A store with a higher one is left alone.
-VERSION = 1 + len(MIGRATIONS)
+#: What this release reads and writes. A store of another one is left alone.
+VERSION = 1
 
 
 class Marker:
@@ -378,14 +374,8 @@ def version(connection: Connection) -> int | None:
     return int(connection.execute(select(schema_version.c.version)).scalar_one())
 
 
-def make_or_upgrade(connection: Connection) -> None:
-    """Make all tables, or take the steps that are missing, in a transaction that keeps others out."""
-    found = version(connection)
-    if found is None:
+def make_tables(connection: Connection) -> None:
+    """Make those that are not there, in a transaction that keeps others out."""
+    if version(connection) is None:
         metadata.create_all(connection, checkfirst=False)
         connection.execute(insert(schema_version).values(version=VERSION))
-        return
-    for migrate in MIGRATIONS[found - 1 :]:
-        migrate(connection)
-    if found < VERSION:
-        connection.execute(update(schema_version).values(version=VERSION))
