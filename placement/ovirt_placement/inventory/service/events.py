@@ -78,6 +78,12 @@ class Feed:
         self._seen = {number: seen for number, seen in self._seen.items() if number >= self._anchor}
         return new
 
+    def is_continued_by(self, page: Sequence[EngineEvent]) -> bool:
+        """Whether the log that ends with this page may be the one that was followed, be it after a gap."""
+        newest = max((event.id for event in page), default=0)
+        same = all(self._seen[one.id][1:] == (one.code, one.time) for one in page if one.id in self._seen)
+        return same and newest >= max(self._seen, default=0)
+
 
 #: The engine has started: whatever happened while it was down was not logged. Of its own accord it writes the
 #: second, where it enforces affinity groups; only ovirt-engine-notifier writes the first.

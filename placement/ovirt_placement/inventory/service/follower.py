@@ -147,10 +147,8 @@ class Follower:
         began = self._clock()
         if self._failing_since is None:
             self._failing_since = began
-        elif began > self._failing_since + _LONGEST_SILENCE_SECONDS:
-            self._feed = None
         self._want(began)
-        news = self._news(began)
+        news = self._news(began, silent=began > self._failing_since + _LONGEST_SILENCE_SECONDS)
         for event in news:
             self._note_event(event, began)
         self._note_hosts([event for event in news if event.vm is None and event.host is not None], began)
@@ -196,14 +194,18 @@ class Follower:
             self._larger[ReconciliationScope.STATISTICS].require(now)
         self.lacking = lacking
 
-    def _news(self, began: float) -> tuple[EngineEvent, ...]:
-        if (feed := self._feed) is not None:
+    def _news(self, began: float, *, silent: bool) -> tuple[EngineEvent, ...]:
+        """What has happened since the last turn; nothing after a silence or a gap, and all is read again."""
+        feed = self._feed
+        if feed is not None and not silent:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
             try:
                 return feed.read_page(page, began)
             except FeedInterrupted as interrupted:
                 _log.info("reads everything again: %s", interrupted)
         self._history = read_events(self._connection, at_most=PAGE)
+        if feed is not None and not feed.is_continued_by(self._history):
+            self._view.forget_reports()
         self._feed = Feed(self._history, began)
         self._distrust(self._clock())
         return ()

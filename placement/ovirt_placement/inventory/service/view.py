@@ -246,6 +246,10 @@ class View:
             self._vms.records[vm.id] = directed
             self._made = None
 
+    def forget_reports(self) -> None:
+        """Forget what events have reported: the numbers of those to come say nothing about these."""
+        self._reports = VmReports()
+
     def put(self, subject: Subject, found: Any, span: Span, *, detailed: bool = True) -> bool:
         """Take what was read of a subject, None if it is gone; a VM with all wanted details, or none.
 

@@ -85,6 +85,22 @@ def test_another_event_with_the_same_id_is_no_continuation() -> None:
         feed.read_page(restored, 1.0)
 
 
+@pytest.mark.parametrize(
+    ("page", "same"),
+    [
+        ([98, 99, 100], True),
+        ([3000, 3001], True),  # after a gap
+        ([97, 99], True),  # a user has dismissed one
+        ([1, 2], False),
+        ([], False),
+    ],
+)
+def test_a_log_is_another_one_if_it_is_not_so_long(page: list[int], same: bool) -> None:
+    feed = Feed(page_of(dict.fromkeys(range(1, 100), 0.0), None, 0.0), 0.0)
+    assert feed.is_continued_by(tuple(event(one, time=float(one)) for one in page)) is same
+    assert not feed.is_continued_by((event(99, code=1, time=99.0), event(4000)))
+
+
 def test_an_empty_log_begins() -> None:
     feed = Feed((), 0.0)
     assert [one.id for one in feed.read_page((event(2),), 1.0)] == [2]

@@ -146,6 +146,10 @@ def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
             with suppress(Rejected):
                 stage.engine.vms.migrate(vm.id)
         stage.settle()
+        crashed = next(vm.id for vm in stage.engine.snapshot().vms if vm.status == "up")
+        stage.engine.vms.crash(crashed)
+        turns(stage, 20)
+        assert stage.follower.snapshot().vm_by_id[crashed].crashed
         # The engine's database is restored: another log, another state, at the same address.
         whole_at = stage.follower.moments.whole_at
         stage.connection.url = restored.connection.url
@@ -158,6 +162,13 @@ def test_events_that_jump_back_make_all_be_read_again(tmp_path: Path) -> None:
         turns(stage, 3)
         assert stage.follower.moments.whole_at > whole_at
         assert stage.known() == restored.shown()
+        # Events have lower numbers than those of the log that is gone.
+        restored.engine.vms.stop(crashed)
+        for _ in range(20):
+            restored.engine.advance(1.0)
+            stage.turn()
+        assert stage.follower.snapshot().vm_by_id[crashed].host is None
+        assert not stage.follower.snapshot().vm_by_id[crashed].crashed
 
 
 def test_larger_readings_do_not_undo_what_was_read_meanwhile(stage: Stage) -> None:
