@@ -9,6 +9,7 @@ import pytest
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store import backup
+from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_placement.store.orders import PauseStore
@@ -164,6 +165,41 @@ def test_a_row_that_is_none_changes_nothing(url: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a row in leases"):
         backup.restore(database, spoilt, BY, replace=True)
     assert Store(url, engine="default", patience_seconds=5).open_intents()
+
+
+@pytest.mark.parametrize(
+    ("damage", "reason"),
+    [
+        ("UPDATE intents SET state = 'prepaped'", "Invalid enum value 'prepaped'"),
+        ("UPDATE intents SET outcome = '[['", "Expecting value"),
+        ("UPDATE intents SET vm = CAST(x'ff' AS TEXT)", "Could not decode"),
+    ],
+)
+def test_rows_that_cannot_be_read_are_a_complaint_and_a_backup_takes_their_place(
+    tmp_path: Path, damage: str, reason: str
+) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    fill(url)
+    backup.write(opened(url), tmp_path / "backup")
+    with opened_database(url) as connection:
+        connection.exec_driver_sql(damage)
+    with closing(HistoryStore(url, engine="default", patience_seconds=5)) as store:
+        with pytest.raises(StoreAway, match=f"{reason}.*cannot read: .*restore BACKUP --replace brings back"):
+            store.unplanned(since_seconds=600)
+        backup.restore(opened(url), backup.read(tmp_path / "backup"), BY, replace=True)
+        assert [one.vm for one in store.unplanned(since_seconds=600)] == ["v"]
+
+
+def test_words_of_sqlite_that_are_no_text_are_damage(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    fill(url)
+    with opened_database(url) as connection:
+        connection.exec_driver_sql("PRAGMA writable_schema = ON")
+        connection.exec_driver_sql(
+            "UPDATE sqlite_master SET sql = CAST(x'ff28' AS TEXT) WHERE name = 'cycles'"
+        )
+    with pytest.raises(StoreLost, match="is damaged"):
+        Store(url, engine="default", patience_seconds=5).open_intents()
 
 
 def test_a_backup_takes_no_others_place(url: str, tmp_path: Path) -> None:

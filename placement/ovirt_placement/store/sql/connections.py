@@ -231,6 +231,13 @@ class Fault(NamedTuple):
     remedy: str
 
 
+#: Of a database that is whole, and of rows that no release of ours, or a later one, has written.
+UNREADABLE = Fault(
+    "it holds what this release cannot read",
+    f"{RESTORE} --replace brings back what it held; one of a later release needs that release",
+)
+
+
 def is_damage(reason: str) -> bool:
     """Whether SQLite says that what stands in the file is no store any more."""
     return any(word in reason for word in _DAMAGES)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import threading
@@ -12,11 +13,13 @@ from pathlib import Path
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
+import msgspec
 from sqlalchemy import Connection, Engine, NullPool, create_engine, exc
 
 from ovirt_placement.store.sql.connections import (
     BRING_BACK,
     RESTORE,
+    UNREADABLE,
     Fault,
     SharedReads,
     StoreFile,
@@ -180,6 +183,10 @@ class Database:
             raise self._complaint(error) from None
         except UnicodeEncodeError as error:
             raise UserError(f"store {self.name}: {error.object!r} is no Unicode text") from None
+        except UnicodeDecodeError as error:  # of SQLite's own words: what it quotes is no text any more
+            raise self._damaged(str(error)) from None
+        except (msgspec.ValidationError, json.JSONDecodeError) as error:
+            raise self._away(str(error), UNREADABLE) from None
 
     def leave_to_parent(self) -> None:
         """Go on with connections of one's own; what a thread of the parent held is held by none here."""
@@ -254,7 +261,7 @@ class Database:
         elif is_damage(reason):
             return self._damaged(reason)
         else:
-            fault = obstacle(self._path, reason)
+            fault = UNREADABLE if "decode" in reason else obstacle(self._path, reason)
         passes = isinstance(error, exc.OperationalError | exc.TimeoutError) or error.connection_invalidated
         if fault is not None or passes or lacks_table(error):
             return self._away(reason, fault)
