@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from ovirt_enforcer.log import LogText, report
 from ovirt_placement.store.enforcer.leader import LeaseStore
-from ovirt_placement.store.sql.database import StoreAway
+from ovirt_service.errors import UserError
 from ovirt_service.log import Complaint
 
 #: A lease is renewed, or looked at by those who do not hold it, so often while it lasts.
@@ -116,7 +116,7 @@ class Leader:
             self._cease()
             try:
                 self.leases.release(term.epoch)
-            except StoreAway as away:
+            except UserError as away:
                 report(LogText.LEASE_LEFT, error=away)
 
     def tend_concurrently(self, hangs: Callable[[], bool]) -> None:
@@ -139,7 +139,7 @@ class Leader:
                 self._take_lease(asked)
             else:
                 self._renew(self._term, asked)
-        except StoreAway as away:
+        except UserError as away:  # whatever a database says: the thread that keeps the lease goes on
             self._away.say(str(away))
             self._due = self.clock() + self._check_seconds / _RETRIES_A_CHECK
         else:

@@ -6,6 +6,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -176,6 +177,25 @@ def test_without_the_database_it_leads_until_the_lease_ends(
     assert one.epoch == 2
     complaints = [record for record in caplog.records if "cannot be looked at" in record.getMessage()]
     assert len(complaints) == 1
+
+
+def test_a_database_that_fails_in_itself_is_asked_again(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = world.enforcer("one")
+    assert one.tend()
+    with monkeypatch.context() as failing:
+        failing.setattr(one.leases, "renew", partial(refuse, "could not read block 0 in file"))
+        world.now += LOOK
+        assert one.tend()
+        assert one.seconds_until_due() < LOOK
+    world.now += one.seconds_until_due()
+    assert one.tend()
+    assert one.seconds_until_due() == LOOK
+
+
+def refuse(words: str, *arguments: object) -> bool:
+    raise UserError(words)
 
 
 @pytest.mark.system
