@@ -68,7 +68,7 @@ class Stores:
             self._closing.callback(part.close)
             return part
 
-        self.intents = opened(Store)
+        self.intents = opened(Store, epoch=epoch)
         self.leases = opened(LeaseStore)
         self.pauses = opened(PauseStore)
         self.keys = opened(KeyStore, epoch=epoch)

@@ -82,6 +82,7 @@ class PauseStore(StoreAccess):
         the record of who did it. Return the pause, if one was in force.
         """
         with self._transaction() as rows:
+            hold_back_writers(rows)  # what it reports is what it takes back
             lifted = _in_force(rows, pauses.c.cluster == cluster)
             rows.remove(pauses, pauses.c.cluster == cluster)
             rows.put(resumptions, {"cluster": cluster}, {"set_by": set_by, "set_at": now()})

@@ -183,6 +183,7 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
     keys = opening(KeyStore, epoch=lambda: 1)
     members = opening(MembershipStore, epoch=lambda: 1)
     samples, cycles = opening(SampleStore, epoch=lambda: 1), opening(CycleStore, epoch=lambda: 1)
+    intents = opening(Store, epoch=lambda: 1)
     seen = MembershipChange(seen=(Seen("v1", "c1", "blue", (Membership("group", "g", "g"),)),))  # type: ignore[arg-type]
     writes: list[Callable[[], object]] = [
         lambda: keys.begin_runs([Run("v1", 1.0, (), ())]),
@@ -193,6 +194,7 @@ def test_keepers_write_under_an_epoch_too(leases: tuple[LeaseStore, LeaseStore],
         lambda: keys.forget_vms(["v1"]),
         lambda: samples.record("c1", "blue", hard=1, soft=0),
         lambda: cycles.record(Cycle(epoch=1, error=None)),
+        lambda: intents.forget(older_than_seconds=3600.0),
     ]
     for write in writes:
         write()

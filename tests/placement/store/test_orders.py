@@ -3,13 +3,16 @@
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, ApprovedMove, Paused, PauseStore
+from ovirt_placement.store.sql.database import StoreAway
 from tests.placement.store.conftest import Opening
+from tests.stored import listening
 
 FIRST = (ApprovedMove(("v1",), ("h1",), "h2"), ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"))
 SECOND = (ApprovedMove(("v2", "v3"), ("h1", "h1"), "h3"),)
@@ -136,6 +139,23 @@ def test_what_is_taken_back_is_reported_and_when(pauses: PauseStore) -> None:
     ages = pauses.resumed()
     assert ages.keys() == {"c1", ALL_CLUSTERS}
     assert all(0 <= age < 60 for age in ages.values())
+
+
+def test_of_two_who_take_a_pause_back_at_once_one_has(pauses: PauseStore, opening: Opening) -> None:
+    opening(LeaseStore).take_lease("one", 60)
+    pause(pauses, "c1")
+    other, found = opening(PauseStore, patience_seconds=0.05), []
+
+    def interfere(connection: object, cursor: object, statement: str, *_: object) -> None:
+        if "FROM pauses" in statement and not found:
+            found.append(None)
+            with suppress(StoreAway):
+                found.append(other.resume("c1", set_by="bob"))
+
+    with listening(before_cursor_execute=interfere):
+        found.append(pauses.resume("c1", set_by="adam"))
+    assert len([one for one in found if one is not None]) == 1
+    assert pauses.pauses() == ()
 
 
 MOVE = IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id="one")

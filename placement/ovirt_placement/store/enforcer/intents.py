@@ -229,9 +229,10 @@ class Store(StoreAccess):
     def forget(self, *, older_than_seconds: float) -> int:
         """Delete the intents that ended longer ago, and plans and user actions of then; how many intents.
 
-        The samples of these hours count them from then on, until the samples are deleted, too.
+        The samples of these hours count them from then on, until the samples are deleted, too. It is the
+        leader's: raises `LeaseLost`. Two at once would count them twice.
         """
-        with self._transaction() as rows:
+        with self._leading() as rows:
             long_ago = rows.now() - older_than_seconds
             keep_counts(rows, long_ago)
             for table in (plans, held_steps, user_actions):
