@@ -58,6 +58,29 @@ class Complaint:
             self._log.warning("%s", self._over)
 
 
+class _Lines(WatchedFileHandler):
+    """The lines of a file; one that cannot be written is a complaint, and what is logged there goes on."""
+
+    def __init__(self, path: str, setting: str) -> None:
+        super().__init__(path, encoding="utf-8")
+        self._complaint = Complaint(
+            logging.getLogger(__name__), f"{setting}: cannot be written", f"{setting}: is written again"
+        )
+
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            super().emit(record)
+        except OSError as error:
+            self._complaint.say(f"{self.baseFilename}: {error.strerror}; lines are missing there")
+        else:
+            self._complaint.say("")
+
+    def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
+        if isinstance(error := sys.exception(), OSError):
+            raise error
+        super().handleError(record)
+
+
 class AuditLog:
     """The lines of one program, in the file that its configuration names."""
 
@@ -70,7 +93,8 @@ class AuditLog:
     def open(self, path: str) -> None:
         """Append to this file from now on; an empty path leaves the file unwritten.
 
-        A file that is moved away, as logrotate does, is made again. Raises `UserError` if it cannot be
+        A file that is moved away, as logrotate does, is made again; where that fails, or no room is left,
+        the program goes on without its lines. Raises `UserError` if it cannot be
         written.
         """
         for handler in tuple(self._log.handlers):
@@ -79,7 +103,7 @@ class AuditLog:
         if not path:
             return
         try:
-            handler = WatchedFileHandler(path, encoding="utf-8")
+            handler = _Lines(path, self._setting)
         except OSError as error:
             raise UserError(f"{self._setting}: {path}: {error.strerror}") from None
         handler.setFormatter(logging.Formatter("%(message)s"))

@@ -1,13 +1,16 @@
 """A message is one line; the same is said once, until it changes or was over; others are counted."""
 
 import io
+import json
 import logging
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_service.log import Complaint, LineFormatter
+from ovirt_service.log import AuditLog, Complaint, LineFormatter
 from ovirt_service.repetition import Few, Said
 from ovirt_service.text import one_line
 from tests.clock import Clock
@@ -70,6 +73,32 @@ def test_a_complaint_is_made_once_whatever_the_reason_and_taken_back_once(
         "keys are read again",
         "keys cannot be read: locked",
     ]
+
+
+def test_an_audit_log_that_cannot_be_written_is_a_complaint_and_what_is_logged_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    log = AuditLog("tests.audit", "[tests] audit_log", in_log=False)
+    log.open(str(folder / "file"))
+    log.write({"at": 1})
+    folder.rename(tmp_path / "rotated")
+    for _ in range(2):
+        log.write({"at": 2})
+    folder.mkdir()
+    log.write({"at": 3})
+    assert [json.loads(line)["at"] for line in (folder / "file").read_text().splitlines()] == [3]
+    log.open("/dev/full")
+    for _ in range(2):
+        log.write({"at": 4})
+    with suppress(OSError):
+        log.open("")
+    wrong, over, full = caplog.messages
+    assert wrong.startswith(f"[tests] audit_log: cannot be written: {folder}/file: No such file or directory")
+    assert over == "[tests] audit_log: is written again"
+    assert "No space left on device" in full
+    assert capsys.readouterr().err == ""
 
 
 def test_few_of_a_kind_are_said_in_a_while_and_the_others_counted() -> None:
