@@ -14,7 +14,7 @@ from ovirt_placement.answers.plans import ClusterPlan, Plans, plan_record
 from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, maintenance_record
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.model.infrastructure import Return
+from ovirt_placement.model.infrastructure import STARTABLE_STATUSES, Return
 from ovirt_placement.model.names import Named, counted, host_name, named_host, named_vm, vm_name
 from ovirt_placement.model.record import Record
 from ovirt_placement.planning import strategies
@@ -279,11 +279,13 @@ def maintenance_planned(
 
 
 def room_for(snapshot: Snapshot, vm: Vm, *, deadline: Deadline) -> RoomFound:
-    """The fewest migrations found that let a VM start. Raises `UserError` of a VM that runs or starts."""
+    """The fewest migrations found that let a VM start. Raises `UserError` of one that cannot be started."""
     if vm.host is not None:
         raise UserError(f"VM {vm.name} runs on host {host_name(vm.host, snapshot)} already")
     if expected := snapshot.pending_hosts.get(vm.id):
         raise UserError(f"VM {vm.name} is on its way to host {host_name(expected[0], snapshot)} already")
+    if vm.status not in STARTABLE_STATUSES:
+        raise UserError(f"VM {vm.name} cannot start now, wherever: its status is {vm.status}")
     room = make_room(snapshot, vm.id, deadline=deadline)
     return RoomFound(
         vm=named_vm(room.vm, snapshot),

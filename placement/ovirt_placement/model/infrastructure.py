@@ -33,8 +33,10 @@ HOST_STATUSES = frozenset(
         "kdumping",
     ]
 )
+#: A VM in one of these can be started.
+STARTABLE_STATUSES = frozenset({"down", "suspended"})
 #: A VM in one of these is on no host.
-RESTING_STATUSES = frozenset({"down", "suspended", "image_locked"})
+RESTING_STATUSES = STARTABLE_STATUSES | {"image_locked"}
 #: A VM in one of these is on a host.
 RUNNING_STATUSES = frozenset(
     [

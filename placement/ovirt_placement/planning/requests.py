@@ -36,7 +36,7 @@ from ovirt_placement.planning.strategies import DEFAULT, StrategyName, strategy
 from ovirt_placement.rules.catalogue import constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import Placement, World
-from ovirt_placement.rules.elements.resources import required_mb
+from ovirt_placement.rules.elements.resources import handed_out_mb
 from ovirt_placement.rules.elements.rule import Allowed, AtMost, Constraint, Same, accepted_hosts
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
 
@@ -223,7 +223,11 @@ class _RoomSearch:
         self._problem = problem
         self._vm = vm
         self._placement = ProblemPlacement(problem)
-        self._memory_mb = required_mb(snapshot.vm_by_id[vm])
+        known = snapshot.vm_by_id[vm]
+        #: What it takes of each host: less than its memory where huge pages are ready for it.
+        self._needed_mb = {
+            host: handed_out_mb(snapshot, snapshot.host_by_id[host], (known,)) for host in problem.hosts
+        }
         #: Running VMs that it must not share a host with, and those that it must.
         hard = [one for one in constraints(snapshot, problem.cluster) if one.hard and vm in one.vms]
         self._rivals = problem.where.keys() & _rivals(hard, vm)
@@ -317,7 +321,7 @@ class _RoomSearch:
         others = (vm for vm in on if vm not in self._rivals and vm in memory_mb)
         movable = sorted((vm for vm in others if self._problem.targets[vm]), key=lambda vm: -memory_mb[vm])
         left_mb = sum(memory_mb[vm] for vm in rivals)
-        return rivals, movable, self._memory_mb - placement.free_mb(host) - left_mb
+        return rivals, movable, self._needed_mb[host] - placement.free_mb(host) - left_mb
 
     def _distance(self, host: str) -> int | None:
         rivals, movable, lacking_mb = self._on(host)

@@ -29,6 +29,7 @@ FULL = snapshot(
     vm("v3", name="new", needs_mb=4 * GIB),
     vm("v4", name="huge", needs_mb=64 * GIB),
     vm("v5", name="small"),
+    vm("v6", name="locked", status="image_locked"),
     group("g1", APART, "v2 v4", name="databases"),
 )
 
@@ -55,6 +56,9 @@ def test_the_migrations_that_make_room_are_reported(ask: Ask, given: Given) -> N
     found = ask(f"make-room v3 {state} --json").document("RoomFound")
     assert (found["vm"]["name"], found["host"]["id"]) == ("new", "h1")
     assert ask(f"make-room small {state}") == Said(0, "VM small can start on host beta as things are.\n")
+    status, _, complaint = ask(f"make-room locked {state}")
+    assert status == 2
+    assert "VM locked cannot start now, wherever: its status is image_locked" in complaint
 
 
 def test_where_no_migrations_make_room_each_host_says_why(ask: Ask, given: Given) -> None:

@@ -163,6 +163,15 @@ ON_ITS_WAY = (host("h1"), vm("a", "h1", status="migrating", migrating_to="h2"), 
             "h2", ["b to h1"], [()],
             id="and another makes room there",
         ),
+        pytest.param(
+            (
+                host("h1", free_mb=50, free_huge_pages={2048: 600}), host("h2", free_mb=400),
+                vm("a", "h1", needs_mb=400),
+                vm("new", memory_mb=1024, custom_properties={"hugepages": "2048"}),
+            ),
+            "h1", ["a to h2"], [()],
+            id="huge pages that are ready for it are no room that others must leave",
+        ),
     ],
 )  # fmt: skip
 def test_room_is_made(

@@ -118,9 +118,15 @@ def lack(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> Lack | None:
         room.memory_mb < huge_mb or room.memory_mb + room.swap_mb - huge_mb < sum(map(physical_mb, vms))
     ):
         return Lack(physical=True, free_mb=(host.memory_free_mb or 0) + room.swap_mb)
-    if sum(_small_pages_mb(vm) + overhead_mb(vm) for vm in vms) + huge_mb > host.free_mb:
+    if handed_out_mb(snapshot, host, vms) > host.free_mb:
         return Lack(physical=False, free_mb=host.free_mb)
     return None
+
+
+def handed_out_mb(snapshot: Snapshot, host: Host, vms: Sequence[Vm]) -> int:
+    """What a host hands out when VMs come there together, in MiB: huge pages that are ready cost nothing."""
+    made_mb = _pages_to_make_mb(snapshot, host, vms)
+    return sum(_small_pages_mb(vm) + overhead_mb(vm) for vm in vms) + made_mb
 
 
 class PhysicalRoom(NamedTuple):
