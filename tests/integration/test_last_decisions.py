@@ -118,6 +118,18 @@ def test_a_balance_that_chose_the_vm_is_reported(asking: Asking) -> None:
     assert asking.last("cache") == f"{asking.record} has no decision about VM cache\n"
 
 
+def test_a_decision_whose_reasons_name_the_vm_is_not_about_it(asking: Asking) -> None:
+    asking.recorded("runFilters", "v2", fallen={"h1": ["Theirs"]}, reasons={"Theirs": {"h1": {"vm": "v1"}}})
+    assert asking.data("cache")
+    assert asking.last("web") == f"{asking.record} has no decision about VM web\n"
+
+
+def test_the_record_begins_with_its_oldest_decision_though_the_clock_was_set_back(asking: Asking) -> None:
+    for time in (2e9, 1e9, 3e9):
+        asking.recorded("runCostFunctions", "v1", time=time)
+    assert local_proxy.begins(asking.record) == 1e9
+
+
 def test_a_decision_in_a_file_that_made_way_is_found(asking: Asking) -> None:
     asking.filters("v1", h2="Keep")
     asking.record.rename(asking.record.with_name("decisions.jsonl.1"))

@@ -257,13 +257,17 @@ def about(vm: str, record: Path) -> Iterator[LoggedDecision]:
     """The decisions about a VM, the oldest first; raises as `decisions`."""
     name = msgspec.json.encode(vm)
     marks = b'"vm":' + name, b'"balance":[' + name
-    return decisions(record, lambda line: any(mark in line for mark in marks))
+    # Reasons of others' units may name it, too.
+    found = decisions(record, lambda line: any(mark in line for mark in marks))
+    return (one for one in found if vm == (one.vm if one.balance is None else one.balance[0]))
 
 
 def begins(record: Path) -> float | None:
-    """When its first decision was made, in seconds since the epoch; None if empty. Raises as `decisions`."""
-    oldest = next(decisions(record), None)
-    return None if oldest is None else oldest.time
+    """When its oldest decision was made, in seconds since the epoch; None if empty. Raises as `decisions`.
+
+    It need not stand first: the clock may have been set.
+    """
+    return min((one.time for one in decisions(record)), default=None)
 
 
 def exists(record: Path) -> bool:

@@ -163,7 +163,7 @@ def decisions_at(
     until = (one for one in events.events if one.vm == vm.id and one.time <= moment)
     last = None if said else max(until, key=lambda one: (one.time, one.id), default=None)
     asked_from = min(one.time for one in (before, after) if one) if attempts else moment
-    began = begins(record)
+    began = begins(record) if before is None else None
     there = [one for one in snapshot.hosts_of_cluster.get(vm.cluster, ()) if only in (None, one)]
 
     def attempt(found: _Found | None) -> Attempt | None:

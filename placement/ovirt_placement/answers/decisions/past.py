@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,7 +29,7 @@ from ovirt_placement.answers.decisions import (
 )
 from ovirt_placement.answers.document import Document, listed
 from ovirt_placement.answers.placement import ALSO, WhyDocument, why, why_text
-from ovirt_placement.answers.proxy import FILTERS, LoggedDecision, NoRecord, decisions, record_of
+from ovirt_placement.answers.proxy import LoggedDecision, NoRecord, decisions, record_of
 from ovirt_placement.answers.question import (
     VMS,
     ConfiguredState,
@@ -237,7 +238,7 @@ def _refused(state: ConfiguredState, since: float, file: Path | None, only: Vm |
     rows, began, record_error = _Rows(), None, None
     events, events_error = at_time.refusals(state)
     try:
-        for decision in decisions(_record_file(state, file), lambda line: FILTERS.encode() in line):
+        for decision in decisions(_record_file(state, file)):
             began = decision.time if began is None else min(began, decision.time)
             if decision.refused and decision.time >= since and (only is None or decision.vm == only.id):
                 reasons = decision.hosts, decision.fallen, decision.failure_sentences
@@ -323,7 +324,7 @@ def _refused_lines(answer: RefusedPlacementsDocument, *, whole: bool = False) ->
         yield f"The proxy's decisions are not known: {answer.record_error}."
     elif answer.recorded_since is None:
         yield "The proxy has recorded no decision yet."
-    elif answer.recorded_since > answer.since:
+    elif datetime.fromisoformat(answer.recorded_since) > datetime.fromisoformat(answer.since):
         yield f"The proxy's record begins at {answer.recorded_since}."
     if answer.events_error is not None:
         yield f"The engine's events are not known: {answer.events_error}."
