@@ -116,14 +116,15 @@ CASES = {
     ),
     "OvirtPlacementMigrationsFailing": Case(
         {
-            f'{ENFORCER}_migrations_total{{result="failed"}}': "0x5 1 2 3 3x30",
+            f'{ENFORCER}_migrations_total{{result="failed"}}': "0x5 1 1 1 1x30",
+            f'{ENFORCER}_migrations_total{{result="refused"}}': "0x5 0 1 2 2x30",
             f'{ENFORCER}_migrations_total{{result="done"}}': "0+1x40",
         },
         quiet=7,
         fires=12,
         labels={},
-        summary="3 migrations failed within an hour.",
-        never={f'{ENFORCER}_migrations_total{{result="done"}}': "0+1x60"},
+        summary="3 migrations failed or were refused within an hour.",
+        never={f'{ENFORCER}_migrations_total{{result="{one}"}}': "0+1x60" for one in ("done", "never_asked")},
     ),
     "OvirtPlacementMigrationBreakerOpen": Case(
         {
