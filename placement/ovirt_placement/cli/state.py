@@ -138,8 +138,8 @@ def add_store(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], s
 
 
 def _init(args: argparse.Namespace) -> int:
-    before = _content(args)
-    with _database(args, create=not args.dry_run) as database:
+    with _database(args, create=not args.dry_run) as database, database.changed_alone():
+        before = _content(args)
         if before is None and not args.dry_run:
             engine, act = _recorded_by(args, UserActionKind.STORE_INIT)
             database.begin_again(lambda connection: record(EngineRows(connection, engine), act))

@@ -90,16 +90,17 @@ def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace:
     Raises `UserError` if the store holds something that is not to be replaced, or a row is none.
     """
     check_rows(backup)
-    try:
-        database.check_whole()
-        with database.transaction() as connection:
-            _hold_writes(connection)
-            _check(database, connection, backup, replace=replace)
-            _fill_tables(connection, backup, by)
-    except (StoreLost, StoreUnmade, StoreLater) as error:
-        if isinstance(error, StoreLater) and not (replace and database.is_file):
-            raise
-        database.begin_again(lambda connection: _fill_tables(connection, backup, by))
+    with database.changed_alone():
+        try:
+            database.check_whole()
+            with database.transaction() as connection:
+                _hold_writes(connection)
+                _check(database, connection, backup, replace=replace)
+                _fill_tables(connection, backup, by)
+        except (StoreLost, StoreUnmade, StoreLater) as error:
+            if isinstance(error, StoreLater) and not (replace and database.is_file):
+                raise
+            database.begin_again(lambda connection: _fill_tables(connection, backup, by))
     return sum(map(len, backup.tables.values()))
 
 

@@ -167,6 +167,18 @@ def test_a_row_that_is_none_changes_nothing(url: str, tmp_path: Path) -> None:
     assert Store(url, engine="default", patience_seconds=5).open_intents()
 
 
+def test_while_one_makes_a_store_again_no_other_does(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    fill(url)
+    backup.write(opened(url), tmp_path / "backup")
+    (tmp_path / "store.db").write_bytes(b"no database" * 1000)
+    found = backup.read(tmp_path / "backup")
+    with opened(url).changed_alone(), pytest.raises(UserError, match="another command makes or restores it"):
+        backup.restore(opened(url), found, BY, replace=True)
+    backup.restore(opened(url), found, BY, replace=True)
+    assert Store(url, engine="default", patience_seconds=5).open_intents()
+
+
 @pytest.mark.parametrize(
     ("damage", "reason"),
     [

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -216,11 +217,31 @@ class Database:
         if found != "ok":
             raise self._damaged(str(found).splitlines()[0])
 
+    @contextmanager
+    def changed_alone(self) -> Iterator[None]:
+        """Keep an SQLite store from being made again by two at once, who would take away each other's file.
+
+        From before it is looked at until it is made. Raises `UserError` if another process does so now.
+        """
+        with ExitStack() as held:
+            if self._path is not None:
+                try:
+                    folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
+                    held.callback(os.close, folder)
+                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    raise UserError(
+                        f"store {self.name}: another command makes or restores it now; wait for its end"
+                    ) from None
+                except OSError:
+                    pass  # opening the store says why
+            yield
+
     def begin_again(self, fill: Callable[[Connection], _Result]) -> _Result:
         """Make a new store with what `fill` writes, all of it or nothing; return what that returns.
 
         What stands in the place of an SQLite store, damaged or whole, is put aside, under its name with the
-        date. Raises as `transaction` does.
+        date. To be called within `changed_alone`. Raises as `transaction` does.
         """
         with self._failing():
             if self._path is None:
