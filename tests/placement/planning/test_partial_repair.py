@@ -27,7 +27,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.planning.plans import ALL, EACH, PARTLY
+from tests.placement.planning.plans import ALL, EACH, PARTLY, moves
 
 HOSTS = ("h1", "h2", "h3")
 RACKS = tuple(RuleDomain(name=f"r-{name}", hosts=(name,)) for name in HOSTS)
@@ -112,6 +112,16 @@ def test_two_capacities_and_a_host_in_maintenance(name: StrategyName) -> None:
     text = "it remains above its limit of 5 by 3 (before the plan 5)"
     many = "; of 2 capacities that were exceeded: 0 below now, 2 still above"
     assert said(plan, state) == [text + many, text + many]
+
+
+@EACH
+def test_a_group_goes_at_once_from_one_exclusive_host_to_another(name: StrategyName) -> None:
+    """No step violates that rule more, and the rule about hosts is repaired."""
+    asked = group("on", vms="a b", hosts_rule=TOGETHER, hosts="h2"), group("as-one", TOGETHER, "a b")
+    closed = rule("closed", "exclusive_hosts", "x", hosts="h1 h2")
+    state = snapshot(host("h1"), host("h2"), *(vm(one, "h1") for one in "abx"), *asked, closed)
+    plan = planned(state, name)
+    assert (moves(plan), plan.proven) == (["a b to h2"], True)
 
 
 @EACH

@@ -241,9 +241,11 @@ class ProblemPlacement(Placement):
         """Whether a hard goal keeps VMs that go to a host together off it, or off each other."""
         if goal.gathers:
             return not self._joins(set(goal.vms).difference(vms), host)
+        if goal.lenient:  # judged as they come in turn
+            return False
         if goal.allowed is not None:
             return not goal.right(host)
-        if goal.limit is None or goal.lenient:
+        if goal.limit is None:
             return False
         place, place_of = goal.limit.place(host), goal.limit.place
         there = {vm for vm in goal.vms if any(place_of(one) == place for one in self.occupied(vm))}
