@@ -141,7 +141,9 @@ def filter_by_vms(snapshot: Snapshot, request: Request) -> tuple[Verdict, ...]:
     notes = tuple(_unknown_targets(snapshot, gathered, rivals))
     together = moves_with_its_peers(snapshot, request, peers_of(gathered))
     kind = GROUP_MOVES_ALONG if together else POSITIVE_PEER_ELSEWHERE
-    elsewhere = tuple(replace(peer, kind=kind) for peer, *_ in gathered.values())
+    # One peer of each group: who goes by what is said meets no other.
+    each_group = ({one.group: one for one in reversed(peers)} for peers in gathered.values())
+    elsewhere = tuple(replace(peer, kind=kind) for found in each_group for peer in reversed(found.values()))
     # Who stays elsewhere of a group that is split already; the others say whom the VMs join.
     split = {host: replace(peer, kind=POSITIVE_PEERS_SPLIT) for host, (peer, *_) in gathered.items()}
     if together:
@@ -209,18 +211,20 @@ def _hard_groups(snapshot: Snapshot, vms: tuple[str, ...], *, positive: bool) ->
 
 
 def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Each other member of a VM's unified group, with a group to name: those of its own groups come first."""
+    """Each other member of a VM's unified group, with each of the VM's own groups that it is in, else one."""
     unified = hard_positive_group_of(snapshot).get(vm)
     if unified is None:
         return
-    direct = {
-        peer: group.id
+    own = [
+        (group.id, peer)
         for group in _hard_groups(snapshot, (vm,), positive=True)
         for peer in members(snapshot)[group.id]
-    }
-    for peer in dict.fromkeys((*direct, *unified.vms)):
-        if peer not in vms:
-            yield direct.get(peer) or next(_hard_groups(snapshot, (peer,), positive=True)).id, peer
+    ]
+    known = {*vms, *(peer for _, peer in own)}
+    yield from ((group, peer) for group, peer in own if peer not in vms)
+    for peer in unified.vms:
+        if peer not in known:
+            yield next(_hard_groups(snapshot, (peer,), positive=True)).id, peer
 
 
 def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason, ...]]) -> Iterator[Reason]:

@@ -87,6 +87,18 @@ MUST_PART = Reason(filters.REQUEST_MUST_PART, "g", "new")
         ),
         pytest.param(
             (
+                vm("peer", "h2"),
+                vm("friend", "h2"),
+                group("g", TOGETHER, "new peer friend"),
+                group("other", TOGETHER, "new peer"),
+            ),
+            "new",
+            "h2",
+            {"h1": (ELSEWHERE, replace(ELSEWHERE, group="other"))},
+            id="each group that draws elsewhere is named once",
+        ),
+        pytest.param(
+            (
                 vm("down"),
                 vm("peer", "h2"),
                 group("g1", TOGETHER, "new down"),
