@@ -60,10 +60,8 @@ class _Setup(NamedTuple):
         if args.undo and args.all_policies:
             yield from self._all_undone(overview)
         elif args.undo:
-            yield _Task(
-                args.policy or previous.DEFAULT,
-                partial(self._undo, args.policy or previous.DEFAULT, frozenset()),
-            )
+            name = args.policy or previous.DEFAULT
+            yield _Task(name, partial(self._undo, name))
         elif args.all_policies:
             for target in previous.targets(overview, for_users=bool(args.property)):
                 yield _Task(target.policy, partial(self._set_up, target))
@@ -75,13 +73,12 @@ class _Setup(NamedTuple):
 
     def _all_undone(self, overview: previous.Overview) -> Iterator[_Task]:
         heads = tuple(previous.changed(self.connection, overview))
-        going = frozenset(head.id for head in heads if previous.origin_of(head.description) is not None)
         # A policy may have been renamed or removed since its clusters were given keys.
         given_for: set[str] = set()
         with suppress(UserError):  # the store does not answer
             given_for = {one.policy for one in self._default_keys().given}
         for name in dict.fromkeys((*(head.name for head in heads), *sorted(given_for))):
-            yield _Task(name, partial(self._undo, name, going))
+            yield _Task(name, partial(self._undo, name))
 
     def _set_up(self, target: previous.Target, overview: previous.Overview) -> SetupPlan:
         args, clusters = self.args, {cluster.id for cluster in target.clusters}
@@ -90,9 +87,9 @@ class _Setup(NamedTuple):
         asked = dict(args.factor), dict(args.property), args.placement_keys, args.ha_admission
         return plan(seen, UnitChoice(target.policy, *asked))
 
-    def _undo(self, name: str, going: frozenset[str], overview: previous.Overview) -> SetupPlan:
+    def _undo(self, name: str, overview: previous.Overview) -> SetupPlan:
         policy = previous.read_policy(self.connection, overview, name)
-        return SetupPlan() if policy is None else previous.undo(overview, policy, going)
+        return SetupPlan() if policy is None else previous.undo(overview, policy)
 
     def left_alone(self, overview: previous.Overview) -> Iterator[str]:
         """What is not done about clusters, although all policies are meant."""
@@ -151,14 +148,23 @@ class _Setup(NamedTuple):
         before = changes.fresh_state(self.args)
         return before, changed_policies(before, policies, keys, conflicts)
 
-    def carry_out(self, task: _Task) -> SetupOutcome:
+    def carried_out(self, tasks: Iterable[_Task]) -> Iterator[SetupOutcome]:
         """Raises `UserError` for what goes wrong, but for what speaks against one policy of several."""
-        overview = previous.read_overview(self.connection)
-        plan = task.planned(overview)
-        if isinstance(plan, UserError):
-            if not self.args.all_policies:
+        overview = None
+        for task in tasks:
+            if overview is None or not self.args.dry_run:
+                overview = previous.read_overview(self.connection)
+            plan = task.planned(overview)
+            if not isinstance(plan, UserError):
+                yield self._carry_out(task, plan, overview)
+            elif self.args.all_policies:
+                yield SetupOutcome(PolicyChange(task.policy, (), (), (), str(plan)))
+            else:
                 raise plan
-            return SetupOutcome(PolicyChange(task.policy, (), (), (), str(plan)))
+            if self.args.undo and not isinstance(plan, UserError):
+                overview = overview.undone(task.policy, plan)  # which is planned by where nothing is sent
+
+    def _carry_out(self, task: _Task, plan: SetupPlan, overview: previous.Overview) -> SetupOutcome:
         keys, there = self._planned_keys(task.policy, plan)
         of_clusters = tuple(answers.changes(keys, overview.users))
         notes = answers.notes(keys, there, overview.users)
@@ -267,7 +273,7 @@ def run(args: argparse.Namespace) -> int:
         notes, tasks = tuple(asked.left_alone(overview)), tuple(asked.tasks(overview))
         if (status := changes.stops(args, lambda: asked.intended(overview, tasks))) is not None:
             return status
-        outcomes = [asked.carry_out(task) for task in tasks]
+        outcomes = [*asked.carried_out(tasks)]
     answer = answers.setup(outcomes, notes, dry_run=args.dry_run)
     changes.show_change(args, answer, answers.setup_lines(answer, undo=args.undo, named=args.all_policies))
     if failed := [one for one in answer.policies if one.error is not None]:

@@ -7,7 +7,15 @@ from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack i
 from lxml.etree import tostring
 
 from ovirt_placement.engine.clusters import PolicyUser
-from ovirt_placement.engine.policies import ENTRIES, Entries, Policy, PolicyContent, PolicyRequest, PolicyUnit
+from ovirt_placement.engine.policies import (
+    ENTRIES,
+    Entries,
+    Policy,
+    PolicyContent,
+    PolicyHead,
+    PolicyRequest,
+    PolicyUnit,
+)
 from ovirt_placement.rules.catalogue import UNITS
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.failover import admission
@@ -83,6 +91,8 @@ class SetupPlan:
     after: PolicyContent | None = None
     #: Clusters as they leave them, of those that have the policy before or afterwards and that they change.
     users: tuple[PolicyUser, ...] = ()
+    #: Other policies, which remember what this one did, as they leave them.
+    others: tuple[PolicyHead, ...] = ()
     #: What the clusters have in force that use it, and the ids of these; None where units only go.
     policy: Policy | None = None
     clusters: tuple[str, ...] = ()

@@ -1,7 +1,7 @@
 """What a policy is to hold, what the engine would refuse of it, and the requests that lead there."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -57,8 +57,7 @@ def read_seen(
     """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
     found = previous.read_policy(connection, overview, policy)
     name = origin if found is None else previous.origin_of(found.head.description) or previous.BASE
-    by_id = (head for head in overview.heads if name == previous.BASE and head.id == previous.BASE_ID)
-    base = next(by_id, None) or overview.named(name)
+    base = overview.named(name)
     if base is None:
         raise UserError(
             f"the engine has no policy {name} to begin with: is it an oVirt engine of 4.0 or later?"
@@ -259,22 +258,52 @@ class _Planning:
         if units is None and not self._own:
             units = self._former_units()
         if units is not None:
-            changing = setup.changing_factors(self._policy, self._after).items()
-            changed = {self._units.name_of(unit): factor for unit, factor in changing}
-            changed = {name: factor for name, factor in changed.items() if name in units.weights}
-            units = msgspec.structs.replace(units, factors={**changed, **units.factors})
+            units = msgspec.structs.replace(
+                units,
+                factors={**self._former_factors(units.weights), **units.factors},
+                properties={
+                    **self._former_properties(head.properties, self._after.head.properties),
+                    **units.properties,
+                },
+            )
         clusters = dict(before.clusters)
         for one in changes:
             cluster = one.before
-            if cluster.policy == head.id:
-                continue
-            if self._own and cluster.policy == self._seen.base.head.id and not one.lost:
-                clusters.pop(cluster.id, None)
+            changed = self._former_properties(cluster.properties, one.after.properties)
+            former = {name: value for name, value in changed.items() if value is not None}
+            since = previous.properties_since(self._seen.overview, cluster, head.id)
+            if since is not None:
+                entry = clusters.get(cluster.id, previous.FormerCluster())
+                properties = {**former, **since, **entry.properties}
+                entry = msgspec.structs.replace(entry, properties=properties)
+            elif self._own and cluster.policy == self._seen.base.head.id and not former:
+                entry = previous.FormerCluster()
             else:
-                clusters[cluster.id] = previous.FormerCluster(cluster.policy, dict(one.lost))
+                entry = previous.FormerCluster(cluster.policy, former)
+            clusters[cluster.id] = entry
+        clusters = {one: entry for one, entry in clusters.items() if entry != previous.FormerCluster()}
         return previous.with_former(
             head.description, previous.Former(units, clusters, {**before.away, **away})
         )
+
+    def _former_factors(self, had: Collection[str]) -> dict[str, int | None]:
+        """Of weights that change, by name; those that come because ours do, are not among what it `had`."""
+        before, after, units = self._policy.weights, self._after.weights, self._units
+        always_come = {*units.ours(after), *units.weight_twins().values()}
+        return {
+            units.name_of(unit): before.get(unit)
+            for unit, factor in after.items()
+            if before.get(unit) != factor and (units.name_of(unit) in had or unit not in always_come)
+        }
+
+    def _former_properties(
+        self, before: Mapping[str, str], after: Mapping[str, str]
+    ) -> dict[str, str | None]:
+        """Of those that change; the parameters of our units go with these."""
+        lasting = {*self._after.units} - self._units.ours(self._after.units)
+        known = self._units.properties(lasting)
+        names = (name for name in {**before, **after} if name in known or name not in after)
+        return {name: before.get(name) for name in names if before.get(name) != after.get(name)}
 
     def _former_units(self) -> previous.FormerUnits | None:
         """None if it has units of ours, and nothing of it goes: which of the engine's it had is not known."""
@@ -289,7 +318,6 @@ class _Planning:
             filters=tuple(sorted(filters & {*setup.twins(UnitKind.FILTER).values()})),
             weights=tuple(sorted(weights & {*setup.twins(UnitKind.WEIGHT).values()})),
             balance=units.name_of(balances[0]) if balances else None,
-            properties=lost,
         )
 
 

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Self
 
 import msgspec
 
@@ -32,18 +33,20 @@ class FormerUnits(msgspec.Struct, frozen=True, omit_defaults=True):
     #: Of the engine's units that ours stand next to, those that it had, by name.
     filters: tuple[str, ...] = ()
     weights: tuple[str, ...] = ()
-    #: Factors of these weights that setup has changed since.
-    factors: dict[str, int] = {}
+    #: Factors that setup has changed since, of any weight but ours; None of one that `--factor` added.
+    factors: dict[str, int | None] = {}
     #: The name of the balance that ours took the place of.
     balance: str | None = None
-    #: Those that no unit of it knows any more.
-    properties: dict[str, str] = {}
+    #: Those that have another value since, or that no unit of it knows; None of one that it had not.
+    properties: dict[str, str | None] = {}
 
 
 class FormerCluster(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The policy that a cluster had, by id, and its properties that no unit of the new one knows."""
+    """What a cluster had before it used a policy, or before it got other properties in it."""
 
+    #: By id; None if it had this one, or what this one is made like.
     policy: str | None = None
+    #: Those that it has no more, or with another value.
     properties: dict[str, str] = {}
 
 
@@ -134,11 +137,24 @@ class Overview:
     def named(self, name: str) -> PolicyHead | None:
         return next((head for head in self.heads if head.name == name), None)
 
+    def undone(self, policy: str, plan: setup.SetupPlan) -> Self:
+        """As the undoing of a policy leaves it."""
+        by_id = {head.id: head for head in (*self.heads, *plan.others)}
+        heads = [head for head in by_id.values() if head.name != policy]
+        if plan.after is not None:
+            heads.append(plan.after.head)
+        users = {user.id: user for user in (*self.users, *plan.users)}
+        return replace(self, heads=tuple(heads), users=tuple(users.values()))
+
 
 def read_overview(connection: EngineConnection) -> Overview:
-    """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do."""
+    """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do.
+
+    An engine that refuses to rename its own policy shows the new name until it restarts.
+    """
     units = setup.Units(policies.read_units(connection))
-    return Overview(units, policies.read_heads(connection), policies.read_users(connection))
+    heads = (replace(one, name=BASE) if one.id == BASE_ID else one for one in policies.read_heads(connection))
+    return Overview(units, tuple(heads), policies.read_users(connection))
 
 
 def read_policy(connection: EngineConnection, overview: Overview, name: str) -> PolicyContent | None:
@@ -149,24 +165,79 @@ def read_policy(connection: EngineConnection, overview: Overview, name: str) -> 
 
 # -- Which policy each cluster had before setup gave it another, and the requests that give it back.
 def restore_policies(
-    overview: Overview, head: PolicyHead, going: frozenset[str], *, all_users: bool
+    overview: Overview, head: PolicyHead, *, all_users: bool
 ) -> Iterator[tuple[PolicyUser, PolicyRequest]]:
     """Give its clusters, or those that it remembers, what they had; each with its policy by then."""
     heads, former = {one.id: one for one in overview.heads}, remembered(head.description).clusters
     for user in overview.users:
-        if user.policy != head.id or not (all_users or user.id in former):
+        entry = former.get(user.id, FormerCluster())
+        if user.policy == head.id and (all_users or entry.policy):
+            before = heads.get(entry.policy or "", head)
+            if before is head:
+                before = _origin(overview, head)
+            what = f"let the cluster {user.name} use the policy {before.name} again"
+            request = setup.assign(user, before.id, entry.properties, what)
+            yield replace(user, policy=before.id), request
+
+
+def properties_since(overview: Overview, user: PolicyUser, policy: str) -> dict[str, str] | None:
+    """What setup has changed since the cluster had this policy, as it was; None if it came from elsewhere."""
+    heads = {one.id: one for one in overview.heads}
+    at, passed, properties = user.policy, set[str](), dict[str, str]()
+    while at != policy:
+        if at is None or at not in heads or at in passed:
+            return None
+        passed.add(at)
+        entry = remembered(heads[at].description).clusters.get(user.id, FormerCluster())
+        properties |= entry.properties
+        at = entry.policy
+    return properties
+
+
+def _hand_on(overview: Overview, head: PolicyHead) -> Iterator[tuple[PolicyHead, PolicyRequest]]:
+    """Let policies whose clusters had this one, which forgets it, remember what they had before it."""
+    before = remembered(head.description).clusters
+    stays = origin_of(head.description) is None
+    for other in overview.heads:
+        former = remembered(other.description)
+        clusters = dict(former.clusters)
+        for cluster, entry in former.clusters.items():
+            if entry.policy == head.id:
+                older = before.get(cluster, FormerCluster())
+                properties = entry.properties | older.properties
+                policy = older.policy or (head if stays else _origin(overview, head)).id
+                clusters[cluster] = FormerCluster(policy, properties)
+        description = with_former(other.description, msgspec.structs.replace(former, clusters=clusters))
+        what = f"remember in the description of {other.name} what clusters had before {head.name}"
+        for request in setup.describe(PolicyContent(other, {}, {}, {}), description, what):
+            yield replace(other, description=description), request
+
+
+def _staying(
+    overview: Overview, policy: PolicyContent, after: PolicyContent
+) -> Iterator[tuple[PolicyUser, PolicyRequest]]:
+    """What becomes of clusters that keep a policy without our units; each with its properties by then.
+
+    The engine drops parameters that no unit knows at any change of a cluster; clusters that get another
+    policy are changed by that.
+    """
+    units, former = overview.units, remembered(policy.head.description).clusters
+    known = units.properties(after.units)
+    # Also where an interrupted run has taken our units out already.
+    unknown = units.properties({*policy.units, *units.ours(units)}).keys() - known.keys()
+    for user in overview.users:
+        entry = former.get(user.id, FormerCluster())
+        if user.policy != policy.head.id or entry.policy:
             continue
-        # Of policies that go, what it had before them.
-        passed, before = set[str](), head
-        while before.id not in passed and (before is head or before.id in going):
-            passed.add(before.id)
-            entry = remembered(before.description).clusters.get(user.id, FormerCluster())
-            before = heads.get(entry.policy or "") or _origin(overview, before)
-        if before.id in passed:
-            before = _origin(overview, before)
-        what = f"let the cluster {user.name} use the policy {before.name} again"
-        request = setup.assign(user, before.id, former.get(user.id, FormerCluster()).properties, what)
-        yield replace(user, policy=before.id), request
+        back = {n: v for n, v in entry.properties.items() if n in known and user.properties.get(n) != v}
+        gone = sorted(user.properties.keys() & unknown)
+        what = [f"drop the parameters {', '.join(gone)}"] if gone else []
+        what += [f"have the parameter {name}={value} again" for name, value in back.items()]
+        if what:
+            merged = {**after.head.properties, **user.properties, **back}
+            by_then = replace(user, properties={n: v for n, v in merged.items() if n in known})
+            sentence = f"let the cluster {user.name} {' and '.join(what)}"
+            yield by_then, setup.assign(user, policy.head.id, back, sentence)
 
 
 def _origin(overview: Overview, head: PolicyHead) -> PolicyHead:
@@ -218,12 +289,14 @@ def upgrading(overview: Overview) -> tuple[str, ...]:
 
 
 def changed(connection: EngineConnection, overview: Overview) -> Iterator[PolicyHead]:
-    """The policies in which setup has left a trace, each after those that remember it of their clusters."""
-    left = [head for head in overview.heads if not head.locked]
+    """The policies in which setup has left a trace, each after those that it remembers of its clusters.
+
+    Where a cluster returns to, all its properties are known again by then.
+    """
+    left = {head.id: head for head in overview.heads if not head.locked}
     while left:
-        before = {one.policy for head in left for one in remembered(head.description).clusters.values()}
-        head = next((one for one in left if one.id not in before), left[0])
-        left.remove(head)
+        before = {i: {one.policy for one in remembered(left[i].description).clusters.values()} for i in left}
+        head = left.pop(next((one for one in left if not before[one] & left.keys()), next(iter(left))))
         if (
             origin_of(head.description) is not None
             or remembered(head.description) != NOTHING
@@ -257,12 +330,19 @@ _REMEMBERING = "remember in the policy's description the properties that go mean
 _FORGETTING = "forget in the policy's description what was before"
 
 
-def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = frozenset()) -> setup.SetupPlan:
-    """In order; `going` go in the same run. Raises `UserError` for what the engine would refuse."""
+def undo(overview: Overview, policy: PolicyContent) -> setup.SetupPlan:
+    """In order. Raises `UserError` for what the engine would refuse."""
     head, units = policy.head, overview.units
+    handed_on = tuple(_hand_on(overview, head))
+    handing = tuple(request for _, request in handed_on)
+    others = tuple(other for other, _ in handed_on)
     if origin_of(head.description) is not None:
-        returned = restore_policies(overview, head, going | {head.id}, all_users=True)
-        return setup.SetupPlan((*(request for _, request in returned), setup.remove(policy)))
+        returned = tuple(restore_policies(overview, head, all_users=True))
+        return setup.SetupPlan(
+            (*handing, *(request for _, request in returned), setup.remove(policy)),
+            users=tuple(user for user, _ in returned),
+            others=others,
+        )
     former = remembered(head.description)
     own = units.ours(policy.units)
     if not own and former == NOTHING:
@@ -273,28 +353,15 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
     meanwhile = head.description
     if away:
         meanwhile = with_former(meanwhile, msgspec.structs.replace(former, away={**former.away, **away}))
-    restored = tuple(restore_policies(overview, head, going, all_users=False))
-    # The engine drops parameters that no unit knows at any change of a cluster; clusters
-    # that get another policy are changed by that.
-    unknown = units.properties(policy.units).keys() - units.properties(after.units)
-    dropping = [
-        (user, sorted(names))
-        for user in overview.users
-        if (names := unknown & user.properties.keys())
-        and user.policy == head.id
-        and user.id not in former.clusters
-    ]
+    restored = tuple(restore_policies(overview, head, all_users=False))
+    staying = tuple(_staying(overview, policy, after))
     description = forgotten(head.description)
     requests = (
+        *handing,
         *(request for _, request in restored),
         *setup.describe(policy, meanwhile, _REMEMBERING),
         *setup.lead_to(units, policy, after),
-        *(
-            setup.assign(
-                user, head.id, {}, f"let the cluster {user.name} drop the parameters {', '.join(names)}"
-            )
-            for user, names in dropping
-        ),
+        *(request for _, request in staying),
         # At last: until then an interrupted run must know what to do.
         *setup.describe(policy, description, _FORGETTING, meanwhile),
     )
@@ -302,13 +369,8 @@ def undo(overview: Overview, policy: PolicyContent, going: frozenset[str] = froz
         requests,
         (_UNKNOWN,) if own and former.units is None else (),
         after=replace(after, head=replace(after.head, description=description)),
-        users=(
-            *(user for user, _ in restored),
-            *(
-                replace(user, properties={n: v for n, v in user.properties.items() if n not in names})
-                for user, names in dropping
-            ),
-        ),
+        users=tuple(user for user, _ in (*restored, *staying)),
+        others=others,
     )
 
 
@@ -317,20 +379,23 @@ def _without_ours(
 ) -> PolicyContent:
     """The policy with what it had; where that is not known, the engine's units next to ours stay."""
     gone, back = set(own), dict[str, int]()
+    before = former or FormerUnits()
     if former is not None:
         for name in {*setup.twins(UnitKind.FILTER).values()}.difference(former.filters):
             gone.add(units.id_of(UnitKind.FILTER, name, internal=True) or "")
-        for unit in units.weight_twins().values():
-            if units[unit].name not in former.weights:
-                gone.add(unit)
-            elif units[unit].name in former.factors:
-                back[unit] = former.factors[units[unit].name]
-    before = former or FormerUnits()
+        gone.update(unit for unit in units.weight_twins().values() if units[unit].name not in former.weights)
+    for name, factor in before.factors.items():
+        found = (units.id_of(UnitKind.WEIGHT, name, internal=internal) for internal in (True, False))
+        unit = next((one for one in found if one is not None), "")
+        if factor is None:
+            gone.add(unit)
+        elif unit and unit not in gone:
+            back[unit] = factor
     balances = policy.balances
     if own.intersection(balances):
         known = (before.balance or _NO_BALANCE, _NO_BALANCE)
-        found = (units.id_of(UnitKind.BALANCE, name, internal=True) for name in known)
-        balance = next((unit for unit in found if unit is not None), None)
+        balance_ids = (units.id_of(UnitKind.BALANCE, name, internal=True) for name in known)
+        balance = next((unit for unit in balance_ids if unit is not None), None)
         balances = balances if balance is None else {balance: 1}
     after = PolicyContent(
         policy.head,
@@ -338,8 +403,8 @@ def _without_ours(
         setup.left_of({**back, **policy.weights, **back}, gone),
         balances,
     )
-    properties = {**before.properties, **policy.head.properties}
+    properties = {**policy.head.properties, **before.properties}
     known_now = units.properties(after.units)
     return setup.with_properties(
-        after, {name: value for name, value in properties.items() if name in known_now}
+        after, {name: value for name, value in properties.items() if name in known_now and value is not None}
     )

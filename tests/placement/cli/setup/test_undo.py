@@ -88,6 +88,63 @@ def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> No
         assert policies.weights(live.engine, "theirs") == {"OptimalForHaReservation": 30, near: 7}
 
 
+def test_what_options_changed_is_as_it_was(starting: Starting) -> None:
+    """Factors of weights next to which none of ours stands, and properties: of the policy and of clusters."""
+    asked = ("--factor", "PreferredHosts=7", "--factor", "HA=3", "--property", "HighUtilization=66")
+
+    def used(engine: Engine) -> None:
+        policy = engine.policies.add("theirs")
+        even = policies.unit_id(engine, "OptimalForEvenDistribution", UnitType.LOAD_BALANCING)
+        engine.policies.add_filter(policy.id, policies.unit_id(engine, "CPUOverloaded"))
+        engine.policies.add_weight(policy.id, policies.unit_id(engine, "PreferredHosts"), factor=9)
+        engine.policies.set_balance(policy.id, even)
+        engine.policies.edit(
+            policy.id, properties={"HighUtilization": "70", "CpuOverCommitDurationMinutes": "2"}
+        )
+        engine.policies.update_cluster("c1", policy_name="theirs", properties={"HighUtilization": "75"})
+        engine.policies.update_cluster("c2", policy_name="none", properties={"HighUtilization": "77"})
+
+    with starting(policies.STATE, prepare=used) as live:
+        before = every_policy(live), dict(live.engine.queries.state.clusters)
+        for _ in range(2):
+            live.run(0, "setup", "--policy", "theirs", "--cluster", "blue", "--cluster", "red", *asked)
+        weights = policies.weights(live.engine, "theirs")
+        assert (weights["PreferredHosts"], weights["HA"]) == (7, 3)
+        for each in live.engine.queries.state.clusters.values():
+            assert each.scheduling_properties["HighUtilization"] == "66"
+        out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
+        assert "let the cluster blue have the parameter HighUtilization=75 again" in out.splitlines()
+        assert (every_policy(live), dict(live.engine.queries.state.clusters)) == before
+
+
+@pytest.mark.system
+def test_a_policy_that_goes_first_hands_on_what_clusters_had_before_it(live: LiveEngine) -> None:
+    live.engine.policies.update_cluster(
+        "c1", policy_name="evenly_distributed", properties={"HighUtilization": "77"}
+    )
+    live.engine.policies.add("theirs")
+    live.run(0, "setup", "--all-policies", "--property", "HighUtilization=66")
+    live.run(0, "setup", "--policy", "theirs", "--cluster", "blue")
+    live.run(0, "setup", "--undo", "--policy", "ovirt-placement-evenly_distributed")
+    out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
+    assert "let the cluster blue use the policy evenly_distributed again" in out.splitlines()
+    assert live.engine.queries.state.clusters["c1"].scheduling_properties["HighUtilization"] == "77"
+
+
+@pytest.mark.parametrize("options", [(), ("--all-policies",)])
+def test_an_engines_policy_that_shows_another_name_is_known_by_its_id(
+    live: LiveEngine, options: tuple[str, ...]
+) -> None:
+    """The engine refuses the new name, and shows it until it restarts."""
+    none = policies.policy_named(live.engine, "none")
+    with pytest.raises(Exception, match="Parameters are invalid"):
+        live.engine.policies.edit(none.id, name="some")
+    live.run(0, "setup", *(options or ("--cluster", "blue")))
+    assert policies.policy_named(live.engine, "ovirt-placement").description.startswith("As the policy none,")
+    live.run(0, "setup", "--undo", *options)
+    assert live.engine.queries.state.clusters["c1"].policy_id == none.id
+
+
 def test_where_nobody_remembers_all_that_stand_alongside_ours_stay_and_that_is_reported(
     starting: Starting,
 ) -> None:
@@ -121,7 +178,7 @@ def test_parameters_of_our_units_go_from_clusters_whether_they_keep_the_policy_o
         asked = ("--cluster", "blue", "--property", "ha_weight_scale_down=5")
         live.run(0, "setup", "--policy", "theirs", *asked)
         out, _ = live.run(0, "setup", "--undo", "--policy", "theirs")
-        dropped = "let the cluster blue drop the parameters ha_weight_scale_down" in out.splitlines()
+        dropped = "let the cluster blue drop the parameters ha_weight_scale_down" in out
         assert dropped == (used == "theirs")
         assert policies.cluster_policy(live.engine, "c1") == used
         assert live.engine.queries.state.clusters["c1"].scheduling_properties == left
@@ -353,6 +410,15 @@ def test_a_cluster_that_went_from_one_of_ours_to_another_comes_back_to_where_it_
     used.run(0, "setup", "--undo", "--policy", "theirs")
     assert assigned(used)[:3] == ["none", "second", "second"]
     used.run(0, "setup", "--undo", "--all-policies")
+    assert assigned(used) == USED
+    # Where it began is where it came back to in between.
+    used.run(0, "setup", "--cluster", "green")
+    used.run(0, "setup", "--policy", "theirs", "--cluster", "green", "--cluster", "red")
+    used.run(0, "setup", "--policy", "second", "--cluster", "red")
+    shown = used.data(0, "setup", "--undo", "--all-policies", "--dry-run")["policies"]
+    used.changes.clear()
+    used.run(0, "setup", "--undo", "--all-policies")
+    assert used.changes == [f"{one['method']} {one['path']}" for each in shown for one in each["requests"]]
     assert assigned(used) == USED
 
 
