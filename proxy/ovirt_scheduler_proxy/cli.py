@@ -23,7 +23,7 @@ from ovirt_service import identity, process
 from ovirt_service.arguments import Parser, add_version
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
-from ovirt_service.http.addresses import redacted, shown, split_address
+from ovirt_service.http.addresses import any_certificate, redacted, shown, split_address
 from ovirt_service.text import answering, table
 
 if TYPE_CHECKING:
@@ -218,11 +218,12 @@ def _split_property(text: str) -> tuple[str, str]:
 
 
 def _answer_of(url: str, method: str, parameters: list[Any]) -> Any:
+    import http.client
     import xmlrpc.client
 
     headers = [(settings.TROUBLE_SHOOTING, "1")]
     try:
-        with xmlrpc.client.ServerProxy(url, headers=headers) as proxy:
+        with xmlrpc.client.ServerProxy(url, headers=headers, context=any_certificate()) as proxy:
             return getattr(proxy, method)(*parameters)
     except xmlrpc.client.Fault as fault:
         raise UserError(f"the proxy refused the call: {fault.faultString}") from fault
@@ -231,7 +232,7 @@ def _answer_of(url: str, method: str, parameters: list[Any]) -> Any:
         raise UserError(
             f"the proxy at {shown(url)} answered with HTTP status {error.errcode} {error.errmsg}{hint}"
         ) from error
-    except (OSError, xmlrpc.client.Error) as error:
+    except (OSError, http.client.HTTPException, xmlrpc.client.Error) as error:
         said = redacted(str(error), url)
         raise UserError(f"no proxy answers at {shown(url)}: {said}; is it running there?") from error
 

@@ -221,6 +221,9 @@ def test_another_address_needs_tls_and_a_list_of_clients(folder: Path, tmp_path:
             answer = client.runFilters(["Keep"], HOSTS, "vm", {})
             assert isinstance(answer, dict)
             assert answer["result"] == ["h1"]
+        # Who asks by hand reaches it by another name than the engine, and trusts no authority of a site.
+        asked = command("call", "--url", f"https://localhost:{proxy.port}/", "discover")
+        assert (asked.returncode, "Keep" in asked.stdout) == (0, True), asked.stderr
 
 
 def test_it_names_its_version() -> None:

@@ -20,6 +20,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_service import files, identity
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import any_certificate
 
 # -- The scheduler proxy of this machine: where its configuration says that it listens, and what it offers.
 #: Where proxies have their configuration: one an engine.
@@ -40,6 +41,8 @@ _NOT_THE_ENGINE = ("X-Trouble-Shooting", "1")
 _ANSWERED = re.compile(r"^ovirt_scheduler_proxy_last_discovery_timestamp_seconds (\S+)$", re.MULTILINE)
 #: What is known of a proxy that answers, but not to this user.
 NOT_THIS_USER = "it answers root and the users that [server] allowed_users of its configuration names"
+#: What an answer raises that is XML or data of another sort, inside the client or when it is read.
+_NO_CALL = (AttributeError, LookupError, TypeError, ValueError)
 _KINDS = {"filters": UnitKind.FILTER, "scores": UnitKind.WEIGHT, "balance": UnitKind.BALANCE}
 
 #: A unit by type and name.
@@ -122,33 +125,32 @@ def ask_local_proxy(engine: str) -> ProxyRecord | None:
 def discover(url: str) -> dict[Key, dict[str, str]]:
     """The proxy's units with their properties. Raises `NoDiscovery`; `UserError` if not for this user."""
     try:
-        with xmlrpc.client.ServerProxy(url, transport=_Transport(headers=[_NOT_THE_ENGINE])) as proxy:
+        with xmlrpc.client.ServerProxy(url, transport=_Transport(url)) as proxy:
             answer: Any = proxy.discover()
-    except (OSError, xmlrpc.client.Error, ExpatError, ValueError) as error:
+    except (OSError, http.client.HTTPException, xmlrpc.client.Error, ExpatError, *_NO_CALL) as error:
         refused = isinstance(error, xmlrpc.client.ProtocolError) and error.errcode == HTTPStatus.FORBIDDEN
         if refused and discovery_answered_at(url) is not None:
             raise UserError(NOT_THIS_USER) from None
-        raise NoDiscovery(str(error)) from None
-    if not isinstance(answer, dict) or set(answer) != set(_KINDS):
-        raise NoDiscovery("its discover does not answer filters, scores and balance")
-    return {
-        (_KINDS[key], name): {
-            word: regex
-            for part in str(described[1]).split(";")
-            for word, _, regex in (part.strip().partition("="),)
-            if part.strip()
+        raise NoDiscovery(str(error) or type(error).__name__) from None
+    try:
+        return {
+            (_KINDS[key], name): {
+                word: regex
+                for part in str(described[1]).split(";")
+                for word, _, regex in (part.strip().partition("="),)
+                if part.strip()
+            }
+            for key in {*_KINDS, *answer}
+            for name, described in answer[key].items()
         }
-        for key, found in answer.items()
-        for name, described in found.items()
-    }
+    except _NO_CALL:
+        raise NoDiscovery("its discover does not answer filters, scores and balance") from None
 
 
 def discovery_answered_at(url: str) -> float | None:
     """When it last answered the engine's discovery, in Unix time; 0 if not yet, None if it does not say."""
     try:
-        parts = urlsplit(url)
-        kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-        with closing(kind(parts.netloc, timeout=_PATIENCE_SECONDS)) as connection:
+        with closing(_Transport(url).make_connection(urlsplit(url).netloc)) as connection:
             connection.request("GET", "/metrics")
             found = _ANSWERED.search(connection.getresponse().read().decode("utf-8", "replace"))
     except (OSError, http.client.HTTPException, ValueError):
@@ -156,11 +158,15 @@ def discovery_answered_at(url: str) -> float | None:
     return None if found is None else float(found[1])
 
 
-class _Transport(xmlrpc.client.Transport):
+class _Transport(xmlrpc.client.SafeTransport):
     """Waits for an answer, but not for ever."""
 
-    def make_connection(self, host: Any) -> http.client.HTTPConnection:
-        connection = super().make_connection(host)
+    def __init__(self, url: str) -> None:
+        super().__init__(headers=[_NOT_THE_ENGINE], context=any_certificate())
+        self._kind = xmlrpc.client.SafeTransport if url.startswith("https:") else xmlrpc.client.Transport
+
+    def make_connection(self, host: Any) -> Any:
+        connection = self._kind.make_connection(self, host)
         connection.timeout = _PATIENCE_SECONDS
         return connection
 
