@@ -152,6 +152,7 @@ STARTED = (EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_STA
 _LATELY_SECONDS = 600.0
 
 _RESTART = "systemctl restart ovirt-engine: it asks the proxy for its units only when it starts"
+RELOAD = f"see with ovirt-scheduler-proxy check why they do not load, then {_RESTART}"
 #: Why no unit is enabled, unless the proxy was not reached since the engine started.
 _NOT_COMPARED = (
     "its external scheduler is off, the proxy had no plugins when the engine started, or the engine"
@@ -202,7 +203,7 @@ def examine_units(
         yield problem(
             "disabled_units",
             f"the engine has disabled policy units that the proxy did not offer: {', '.join(disabled)}",
-            f"see with ovirt-scheduler-proxy check why they do not load, then {_RESTART}",
+            RELOAD,
         )
 
 

@@ -1,11 +1,12 @@
 """What can be wrong with scheduling policies: rules and placement keys that no unit regards."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from ovirt_placement.answers.conflicts import sentence
-from ovirt_placement.answers.doctor import FoundProblem, NotInUse, problem
+from ovirt_placement.answers.doctor import RELOAD, FoundProblem, NotInUse, problem
 from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.setup import ADMISSION_UNITS, KEY_FILTER, KEY_WEIGHT, Units, twins
 from ovirt_placement.answers.status import EnforcementRecord
@@ -41,7 +42,9 @@ class InUse:
         self.our_weights = named(content.weights, internal=False)
         self.balances = content.balances
         #: Units of ours that stand in it, in effect or not.
-        self.attached = {units[one].name for one in content.units if one in units and not units[one].internal}
+        attached = [units[one] for one in content.units if one in units and not units[one].internal]
+        self.attached = {unit.name for unit in attached}
+        self.disabled = sorted(unit.name for unit in attached if not unit.enabled)
         #: The parameters that its units know.
         self.properties = units.properties(content.units).keys()
         #: Units that it holds twice, by the engine's mistake.
@@ -50,6 +53,14 @@ class InUse:
 
 def examine_policy(policy: InUse) -> Iterator[FoundProblem]:
     setup = remedy(policy)
+    # All policies have the others, of which `examine_units` says it.
+    if disabled := [one for one in policy.disabled if one in UNITS and UNITS[one].on_request]:
+        yield problem(
+            "disabled_units",
+            f"the engine has disabled {', '.join(disabled)} of the policy {policy.name}, and places VMs"
+            f" without {'it' if len(disabled) == 1 else 'them'}",
+            RELOAD,
+        )
     for unit in policy.repeated:
         yield problem(
             "unit_held_twice",
@@ -78,7 +89,7 @@ def examine_policy(policy: InUse) -> Iterator[FoundProblem]:
                 f"the policy {policy.name} has {own} without the engine's weight {internal}:"
                 " of VMs that start at once ours can only guess where the others go, and rules fall when the"
                 " proxy is away",
-                setup,
+                f"{setup} --factor {own}={factor}",
             )
         elif factor > policy.internal_weights.get(internal, 0):
             yield problem(
@@ -108,10 +119,11 @@ def examine_rules(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterat
     for rule in UNITS.values():
         asking = rule.asked_by(snapshot, cluster)
         if asking and not _takes_effect(rule, policy):
+            lack, how = _lack(policy, rule, cluster)
             yield problem(
                 "rule_means_nothing",
-                f"cluster {cluster.name}: {asking} nothing when VMs are placed: {_lack(policy, rule)}",
-                remedy(policy, cluster),
+                f"cluster {cluster.name}: {asking} nothing when VMs are placed: {lack}",
+                how,
                 cluster=cluster,
                 rule=True,
             )
@@ -136,21 +148,25 @@ def _takes_effect(rule: Rule, policy: InUse) -> bool:
     return own or any(policy.internal_weights.get(twin, 0) > 0 for twin in rule.twins)
 
 
-def _lack(policy: InUse, rule: Rule) -> str:
+def _lack(policy: InUse, rule: Rule, cluster: Cluster) -> tuple[str, str]:
+    """What keeps a rule from taking effect, and what would repair it; setup resets no factor unasked."""
+    setup = remedy(policy, cluster)
     if rule.name in policy.our_weights:
-        return f"its policy {policy.name} has {rule.name} with factor 0"
-    if rule.name in policy.attached and rule.name not in policy.our_filters:
-        return f"the engine has disabled {rule.name} of its policy {policy.name}"
+        factor = f"{setup} --factor {rule.name}={rule.usual_factor or 1}"
+        return f"its policy {policy.name} has {rule.name} with factor 0", factor
+    if rule.name in policy.disabled:
+        return f"the engine has disabled {rule.name} of its policy {policy.name}", RELOAD
     if not rule.twins:
-        return f"its policy {policy.name} lacks {rule.name}"
-    return f"its policy {policy.name} has neither {rule.name} nor the engine's {' or '.join(rule.twins)}"
+        return f"its policy {policy.name} lacks {rule.name}", setup
+    twins = " or ".join(rule.twins)
+    return f"its policy {policy.name} has neither {rule.name} nor the engine's {twins}", setup
 
 
 def remedy(policy: InUse, cluster: Cluster | None = None) -> str:
     """Setup repairs it; the engine's own policies are locked, so it would take another for the cluster."""
     if policy.locked:
-        return f"run ovirt-placement setup --cluster {cluster.name if cluster else 'CLUSTER'}"
-    return f"run ovirt-placement setup --policy {policy.name}"
+        return f"run ovirt-placement setup --cluster {shlex.quote(cluster.name) if cluster else 'CLUSTER'}"
+    return f"run ovirt-placement setup --policy {shlex.quote(policy.name)}"
 
 
 # -- What can be wrong with placement keys: units, parameters and factors that defeat them, a VM property.
@@ -162,16 +178,19 @@ def examine_keys(snapshot: Snapshot, cluster: Cluster, policy: InUse) -> Iterato
     weighs = policy.our_weights.get(KEY_WEIGHT, 0) > 0
     if not (filters and weighs) and _has_keys(snapshot, cluster):
         lacking = [u for u, on in ((KEY_FILTER, filters), (KEY_WEIGHT, weighs)) if not on]
+        setup = f"{remedy(policy, cluster)} --placement-keys"
+        if policy.our_weights.get(KEY_WEIGHT) == 0:
+            setup += f" --factor {KEY_WEIGHT}={_LEADING}"
         yield problem(
             "keys_do_not_count",
             f"cluster {cluster.name}: not all of its placement keys count when VMs are placed: its"
             f" policy {policy.name} has no {' and no '.join(lacking)} in effect",
-            f"{remedy(policy, cluster)} --placement-keys",
+            RELOAD if set(lacking).issubset(policy.disabled) else setup,
             cluster=cluster,
             rule=True,
         )
     if filters or weighs:
-        yield from _parameters(cluster)
+        yield from _parameters(cluster, policy)
     if weighs:
         yield from _factor(snapshot, cluster, policy)
 
@@ -220,7 +239,8 @@ def _has_keys(snapshot: Snapshot, cluster: Cluster) -> bool:
     return stored or any(vm.custom_properties.get(NAME) for vm in vms)
 
 
-def _parameters(cluster: Cluster) -> Iterator[FoundProblem]:
+def _parameters(cluster: Cluster, policy: InUse) -> Iterator[FoundProblem]:
+    setup = f"{remedy(policy, cluster)} --cluster {shlex.quote(cluster.name)} --property"
     try:
         settings = read_settings(cluster.scheduling_properties)
     except ValueError as error:
@@ -228,7 +248,7 @@ def _parameters(cluster: Cluster) -> Iterator[FoundProblem]:
             "mistaken_parameters",
             f"cluster {cluster.name}: the parameters of placement keys cannot be together, and the"
             f" defaults count: {error}",
-            "correct them by ovirt-placement setup --property (docs/rules.md lists them)",
+            f"{setup} KEY=VALUE (docs/rules.md lists them)",
             cluster=cluster,
         )
         return
@@ -237,7 +257,7 @@ def _parameters(cluster: Cluster) -> Iterator[FoundProblem]:
             "keyless_vms_refused",
             f"cluster {cluster.name}: placement_final is {float(settings.final):g}, and VMs without"
             " placement keys find no host: they score 0, which is not above it",
-            "ovirt-placement setup --property placement_final=-10",
+            f"{setup} placement_final=-10",
             cluster=cluster,
         )
 

@@ -49,6 +49,13 @@ def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
         ]
 
 
+def test_a_factor_of_0_is_repaired_as_it_is_said(starting: Starting) -> None:
+    with starting(RULED) as live:
+        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
+        carry_out(live, about_weights(live)["remedy"])
+        assert findings(live) == []
+
+
 def test_a_unit_that_no_unit_of_the_engines_does_the_same_as() -> None:
     blue = cluster("c1", name="blue")
     state = snapshot(

@@ -1,13 +1,20 @@
 """What `ovirt-placement doctor` says of units, of placement keys, and of names that match nothing."""
 
 import os
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from xmlrpc.server import SimpleXMLRPCServer
 
 import pytest
+import trustme
 from msgspec.structs import replace
 
 from ovirt_placement.answers.doctor import policies
+from ovirt_placement.answers.proxy import NoDiscovery, discover
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import PlacementKey, Snapshot
@@ -110,6 +117,54 @@ def test_proxy_that_is_away_or_no_proxy(starting: Starting, proxy: str) -> None:
         assert "does not answer as a scheduler proxy" in what
 
 
+@contextmanager
+def answering(answer: Any, context: ssl.SSLContext | None = None) -> Iterator[str]:
+    """Something that answers `discover` so; the address where, over TLS with a context."""
+    with SimpleXMLRPCServer(("localhost", 0), logRequests=False, bind_and_activate=True) as server:
+        if context is not None:
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        server.register_function(lambda: answer, "discover")
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        yield f"{'http' if context is None else 'https'}://127.0.0.1:{server.server_address[1]}/"
+        thread.join()
+
+
+def test_a_proxy_with_tls_is_asked_whatever_name_its_certificate_bears() -> None:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    trustme.CA().issue_cert("engine.example.com").configure_cert(context)
+    with answering({"filters": {"Rack": ["", "rack=.*"]}, "scores": {}, "balance": {}}, context) as url:
+        assert discover(url) == {("filter", "Rack"): {"rack": ".*"}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        [],
+        {"filters": {}, "scores": {}},
+        {"filters": [], "scores": {}, "balance": {}},
+        {"filters": {"Rack": ["of another version"]}, "scores": {}, "balance": {}},
+    ],
+)
+def test_what_answers_something_else_is_no_proxy(answer: Any) -> None:
+    with answering(answer) as url, pytest.raises(NoDiscovery, match="does not answer filters, scores and"):
+        discover(url)
+
+
+@pytest.mark.parametrize("url", ["http://exa mple/", "http://[::1", "http://127.0.0.1:x/", "localhost"])
+def test_what_is_no_address_has_no_proxy(url: str) -> None:
+    with pytest.raises(NoDiscovery):
+        discover(url)
+
+
+def test_a_unit_that_was_asked_for_and_is_disabled(starting: Starting) -> None:
+    units = Units(filters=("HaAdmissionFilter", "AffinityFilter"))
+    state = snapshot(cluster("c1", name="blue", scheduling_policy=units))
+    with refusing_port() as port, starting(state, proxy=f"http://127.0.0.1:{port}/") as live:
+        what = "has disabled HaAdmissionFilter of the policy blue-placement, and places VMs without it"
+        assert f"the engine {what}" in findings(live)
+
+
 def test_proxy_whose_units_changed_since_the_engine_started(starting: Starting, tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     folder.mkdir()
@@ -194,8 +249,10 @@ def test_mistakes_are_counted(starting: Starting, tmp_path: Path) -> None:
 def test_parameters_that_cannot_be_meant(starting: Starting, properties: dict[str, str], what: str) -> None:
     with starting(by_keys(**properties)) as live:
         (found,) = about_keys(live)
-    assert found["sentence"].startswith(f"cluster blue: {what}")
-    assert "setup --property" in found["remedy"]
+        assert found["sentence"].startswith(f"cluster blue: {what}")
+        remedy = found["remedy"].removeprefix("run ovirt-placement ").partition(" (")[0]
+        live.run(0, *remedy.replace("KEY=VALUE", "placement_initial=10").split())
+        assert about_keys(live) == []
 
 
 def test_factor_that_other_weights_can_outvote(starting: Starting) -> None:
