@@ -15,6 +15,8 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import Meta
 
+from ovirt_placement.config import Patience
+
 
 class NoticeKind(StrEnum):
     """The kinds of notices, with their severity and the sentence that each is sent in."""
@@ -259,7 +261,7 @@ class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     #: How many of the less urgent kinds are sent an hour; more are reported together.
     most_per_hour: Annotated[int, Meta(ge=1)] = 60
     #: How long one request may take.
-    timeout_seconds: Annotated[float, Meta(gt=0)] = 10.0
+    timeout_seconds: Patience = 10.0
     #: The CA of the receiver's certificate; else those of the system.
     ca_file: Path | None = None
     #: A file with a bearer token.

@@ -12,7 +12,7 @@ from cronsim import CronSim, CronSimError
 from msgspec import Meta
 
 from ovirt_enforcer.notices import NotificationSettings
-from ovirt_placement.config import NAMES, ClusterName, GroupName, HostName, VmName
+from ovirt_placement.config import NAMES, ClusterName, GroupName, HostName, Patience, VmName
 
 #: Clocks are set back by no more: an earlier start may seem to come after a later one by so much.
 _MOST_SET_BACK: Final = timedelta(hours=3)
@@ -144,7 +144,7 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     #: day.
     circle_seconds: Seconds = 900.0
     #: How often events are read where no inventory service runs.
-    events_seconds: Seconds = 2.0
+    events_seconds: Patience = 2.0
     #: How long an approval counts.
     approval_hours: Hours = 24.0
     #: How often each cluster is checked.
@@ -182,7 +182,7 @@ class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
     breaker_seconds: Seconds = 1800.0
     breaker_pause_seconds: Seconds = 900.0
     #: How long after the last sign of the leading enforcer another one takes over.
-    lease_seconds: Seconds = 15.0
+    lease_seconds: Patience = 15.0
     #: A file that gets each decision and migration as a line of JSON; empty: none.
     audit_log: str = ""
     #: HOST:PORT for Prometheus; empty: none.

@@ -58,6 +58,8 @@ def _is_this_machine(host: str) -> bool:
 STATE_DIRECTORY = Path("/var/lib/ovirt-placement")
 
 Seconds = Annotated[float, Meta(gt=0)]
+#: What is waited for in one go: days, at most; no socket, lock or database takes an infinite number.
+Patience = Annotated[float, Meta(gt=0, le=1e6)]
 #: It becomes part of paths and of the names of units; never "." or "..".
 EngineName = Annotated[str, Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*\Z", max_length=64)]
 Settings = TypeVar("Settings", bound=msgspec.Struct)
@@ -90,7 +92,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     #: Do not check the engine's certificate.
     insecure: bool = False
     #: How long one request may take.
-    timeout_seconds: Seconds = 30.0
+    timeout_seconds: Patience = 30.0
 
     @property
     def address(self) -> str:
@@ -132,7 +134,7 @@ class StoreSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     #: An SQLAlchemy URL: SQLite on a local disk, or PostgreSQL.
     url: str = "sqlite:////var/lib/ovirt-placement/store.db"
     #: How long a decision may wait for it.
-    patience_seconds: Seconds = 0.05
+    patience_seconds: Patience = 0.05
 
 
 class DomainSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -43,6 +43,7 @@ def read(folder: Path, text: str) -> EnforcerSettings:
         ('groups = { a = "off" }', f'groups[...]: cannot be "off"; {WORDS}'),
         ('exclude_vms = "a"', "exclude_vms: expected a list, not text"),
         ("migrations_at_once = 0", "migrations_at_once: expected a whole number >= 1"),
+        ("lease_seconds = inf", "lease_seconds: expected a number <= 1000000.0"),
         ("hold_cycles = 0", "hold_cycles: expected a whole number >= 1"),
         ("cooldown_after_success_seconds = -1", "cooldown_after_success_seconds: expected a number >= 0.0"),
         (f'{WINDOW}"0 22 * *"\nhours = 1', f'windows[0]: start: "0 22 * *" {NO_TIME} (it needs 5 fields)'),

@@ -60,6 +60,8 @@ def test_the_variable_names_the_file_where_no_argument_does(tmp_path: Path) -> N
         ("engine = 1", "engine: write it as a section, [engine]"),
         ("[engine]\nurl = 1", "[engine] url: expected text or null, not a whole number"),
         ('[engine]\ninsecure = "no"', "[engine] insecure: expected true or false, not text"),
+        ("[engine]\ntimeout_seconds = inf", "[engine] timeout_seconds: expected a number <= 1000000.0"),
+        ("[store]\npatience_seconds = 1e7", "[store] patience_seconds: expected a number <= 1000000.0"),
         ("[inventory]\ninterval_seconds = 0", "[inventory] interval_seconds: expected a number > 0.0"),
         (
             "[inventory]\ndirectory = 3",
