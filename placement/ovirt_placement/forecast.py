@@ -20,7 +20,7 @@ from ovirt_placement.planning.steps import end_of
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.catalogue import Violation, find_violations, judge
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
-from ovirt_placement.rules.elements.resources import with_left
+from ovirt_placement.rules.elements.resources import vms_coming_to, with_left
 from ovirt_placement.rules.failover.outcomes import ForeseenFailures
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.keys import KeyChange
@@ -66,9 +66,9 @@ def with_keys(snapshot: Snapshot, change: KeyChange) -> Snapshot:
 def with_host(snapshot: Snapshot, like: str, count: int) -> Snapshot:
     """With hosts as large as one that is known, in its cluster, up and empty; labels and tags are alike."""
     model = snapshot.host_by_id[like]
-    empty = replace(
-        with_left(model, *snapshot.vms_of_host.get(model.id, ())), status="up", cpu_percent=0, spm=False
-    )
+    vms = (*snapshot.vms_of_host.get(like, ()), *vms_coming_to(snapshot.confirmed).get(like, ()))
+    there = {vm.id: vm for vm in vms}
+    empty = replace(with_left(model, *there.values()), status="up", cpu_percent=0, spm=False)
     names = _names(model.name, count, snapshot)
     return replace(
         snapshot,

@@ -12,7 +12,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.maintenance.site import Leaving, leaving
+from ovirt_placement.planning.maintenance.site import COMES, Leaving, leaving
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Plan
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, asking
@@ -20,7 +20,7 @@ from ovirt_placement.planning.steps import end_of
 from ovirt_placement.rules.catalogue import order
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
-from ovirt_placement.rules.elements.resources import required_mb
+from ovirt_placement.rules.elements.resources import required_mb, vms_coming_to
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts
@@ -192,7 +192,7 @@ class Evacuation:
     plan: Plan
     #: VMs that the engine itself moves, each with the host that it is expected on.
     by_engine: tuple[tuple[str, str], ...]
-    #: VMs that no migration of the plan takes off these hosts.
+    #: VMs that no migration of the plan takes off these hosts, or that are on their way there.
     staying: tuple[Staying, ...]
 
 
@@ -223,22 +223,27 @@ def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline:
         if host.up and host.id not in hosts
     }
     by_engine: list[tuple[str, str]] = []
-    staying = [(one.vms[0], one.obstacles) for one in plan.remaining if one.family == Leaving.family]
+    where = {one.vms[0]: state.vm_by_id[one.vms[0]].host or "" for one in to_leave}
+    staying = [
+        Staying(vm, where[vm], one.obstacles)
+        for one in plan.remaining
+        if one.family == Leaving.family
+        for vm in one.vms
+    ]
     for one in to_leave:
         if one not in options.constraints:
             (vm,) = one.vms
             host = expected_by_engine(required_mb(state.vm_by_id[vm]), free_mb.__getitem__, free_mb)
             if host is None:
-                staying.append((vm, (Obstacle(ObstacleKind.NO_HOST),)))
+                staying.append(Staying(vm, where[vm], (Obstacle(ObstacleKind.NO_HOST),)))
             else:
                 by_engine.append((vm, host))
-    return Evacuation(
-        cluster,
-        hosts,
-        plan,
-        tuple(by_engine),
-        tuple(Staying(vm, state.vm_by_id[vm].host or "", obstacles) for vm, obstacles in staying),
-    )
+    for host in hosts:
+        for coming in vms_coming_to(state).get(host, ()):
+            if coming.id not in where:
+                why = Obstacle(ObstacleKind.HOST_AWAY, reasons=(Reason(COMES, vm=coming.id),))
+                staying.append(Staying(coming.id, host, (why,)))
+    return Evacuation(cluster, hosts, plan, tuple(by_engine), tuple(staying))
 
 
 # -- A plan for as much as can be repaired: made again from its end where a first one leaves something.

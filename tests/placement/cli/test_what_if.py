@@ -12,7 +12,7 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.policies import Policy
 from ovirt_placement.engine.topology import read_snapshot
-from tests.builders import APART, TOGETHER, cluster, group, host, snapshot, vm
+from tests.builders import APART, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting, StateAsking
 
 # -- What would come of a change is said before anything is written, and nothing is written then.
@@ -215,6 +215,30 @@ def test_what_cannot_leave_is_an_exit_status_with_what_its_hosts_say(asking: Sta
     assert "    - v1 to h2, h3: has fewer cores, 1, than VM v1 has CPUs" in lines
     assert "    - it may not be migrated automatically (pinned, or only its user may)" in lines
     assert lines[-1] == "--fail-if: staying>0 (2)"
+
+
+@pytest.mark.parametrize(
+    "coming",
+    [(vm("v1", "h2", status="migrating", migrating_to="h1"),), (vm("v1"), pending("v1", "h1"))],
+    ids=["migrates", "starts"],
+)
+def test_a_host_that_a_vm_is_on_its_way_to_does_not_become_empty(
+    asking: StateAsking, coming: tuple[Part, ...]
+) -> None:
+    lines = asking.lines(3, "what-if --maintenance h1 --fail-if staying", host("h1"), host("h2"), *coming)
+    assert lines[:3] == [
+        "Maintenance of h1 in cluster cluster1: 1 VM cannot leave",
+        "v1 cannot leave h1:",
+        "- VM v1 is on its way there",
+    ]
+
+
+def test_a_host_that_comes_has_the_memory_that_vms_on_their_way_take_of_its_like(asking: StateAsking) -> None:
+    like = host("h1", memory_mb=8 * GIB, free_mb=0)
+    big = vm("a", "h2", needs_mb=6 * GIB, status="migrating", migrating_to="h1")
+    asked = "what-if --add-host like=h1 --vm like=a"
+    (start,) = asking.data(0, asked, like, host("h2", free_mb=0), big)["starts"]
+    assert start["host"] == "h1+1"
 
 
 def test_hosts_fail_while_others_are_in_maintenance(asking: StateAsking) -> None:

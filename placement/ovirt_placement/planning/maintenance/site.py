@@ -161,7 +161,7 @@ def leaving(snapshot: Snapshot, hosts: Iterable[str]) -> Iterator[Leaving]:
 _COMES_BACK = ("up", "maintenance", "preparing_for_maintenance")
 _NOT_UP = ReasonKind("vms_cannot_leave", "the host is {status}, so that its VMs cannot leave it", veto=True)
 
-_COMES = ReasonKind("vm_comes", "VM {vm} is on its way there", veto=True)
+COMES = ReasonKind("vm_comes", "VM {vm} is on its way there", veto=True)
 
 #: In which order hosts are taken: the hosted engine's host after the others, the storage pool manager last.
 _FIRST, _HOSTED_ENGINE, _SPM = range(3)
@@ -259,7 +259,7 @@ class Site:
         why = {vm.id: why_staying(self.opened, vm, self.options.frozen) for vm in leaving}
         staying = {vm: obstacle for vm, obstacle in why.items() if obstacle is not None}
         obstacles, status = tuple(staying.values()), self._status(host)
-        itself = tuple(Reason(_COMES, vm=vm.id) for vm in vms_coming_to(self.snapshot).get(host, ()))
+        itself = tuple(Reason(COMES, vm=vm.id) for vm in vms_coming_to(self.snapshot).get(host, ()))
         if self.on(host) and status not in (*_COMES_BACK, *LEAVABLE):
             obstacles, itself = (), (Reason(_NOT_UP, status=status),)
         if itself:
