@@ -221,11 +221,12 @@ def test_what_was_saved_is_restored(folder: Path) -> None:
     assert 0.0 <= found.age_seconds < 60.0
 
 
-def test_what_is_too_old_damaged_of_another_run_or_not_there_is_not(
+def test_what_is_too_old_damaged_of_another_run_or_engine_or_not_there_is_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert publisher.restore_state(folder, now() + 1.0) is None
     assert publisher.restore_state(folder / "absent", 0.0) is None
+    assert publisher.restore_state(folder, 0.0, "https://other.example.com/ovirt-engine/api") is None
     with monkeypatch.context() as patch:
         patch.setattr(publisher, "boot_id", lambda: b"another")
         assert publisher.restore_state(folder, 0.0) is None

@@ -34,7 +34,7 @@ from ovirt_placement.inventory.stored import WatchedKeys, demands_of
 from ovirt_placement.lookups import prepare, share
 from ovirt_placement.model import AffinityGroup, Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_TAGS, STORED, VM_DETAILS, Needed, Part
-from ovirt_service.files import open_regular
+from ovirt_service.files import digest, open_regular
 from ovirt_service.log import Complaint
 
 #: So long the first publication waits for the details that keys refer to, and for who searches find: a
@@ -65,9 +65,14 @@ class PublicationState:
 class Publisher:
     """One version after the other; made within the loop of asyncio that it is for, read from any thread."""
 
-    def __init__(self, directory: Path, ready: Callable[[], None], metrics: InventoryMetrics) -> None:
-        """`ready` is called once the first version is there that was read; not where another was saved."""
-        self._directory = directory
+    def __init__(
+        self, directory: Path, ready: Callable[[], None], metrics: InventoryMetrics, engine: str = ""
+    ) -> None:
+        """`ready` is called once the first version is there that was read; not where another was saved.
+
+        `engine` is the URL of the one that is read.
+        """
+        self._directory, self._engine = directory, engine
         self._ready = ready
         self._metrics = metrics
         self._names = NameList(directory)
@@ -99,7 +104,7 @@ class Publisher:
 
     def restore(self, longest_age_seconds: float) -> None:
         """Begin with the state that was saved before, if that is not older."""
-        found = restore_state(self._directory, now() - longest_age_seconds)
+        found = restore_state(self._directory, now() - longest_age_seconds, self._engine)
         if found is not None:
             self.put(found)
             self._names.publish(found.snapshot)
@@ -138,7 +143,7 @@ class Publisher:
         if (version := self.version) is None or not self.has_read:
             return
         try:
-            save_state(self._directory, version)
+            save_state(self._directory, version, self._engine)
         except OSError as error:
             self._complaint.say(f"{self._directory}: {error.strerror}")
         else:
@@ -229,21 +234,29 @@ STATE_FILE = "state"
 #: Larger than any engine's: who can write here must not fill the memory.
 _LARGEST = 1 << 30
 _CHECKSUM_SIZE = 4
+_DIGEST_SIZE = 8
 #: What is saved holds records of the model: another shape of these is another release.
 STATE_RELEASE = "1"
 
 
-def save_state(directory: Path, publication: Publication) -> None:
+def _origin(engine: str) -> bytes:
+    """Of the machine's run, since moments count from there, and of one engine: ids are an engine's own."""
+    return boot_id() + digest(engine, _DIGEST_SIZE)
+
+
+def save_state(directory: Path, publication: Publication, engine: str = "") -> None:
     """Put the state in the place of the one that was saved before. Raises `OSError`."""
     changes = find_changes(EMPTY, publication.snapshot)
     state = State(publication.version, 0, publication.moments, changes)
-    # Of the machine's run, since moments count from there.
-    encoded = msgspec.msgpack.encode((boot_id(), STATE_RELEASE, state))
+    encoded = msgspec.msgpack.encode((_origin(engine), STATE_RELEASE, state))
     replaced(directory / STATE_FILE, _checksum(encoded), encoded)
 
 
-def restore_state(directory: Path, oldest: float) -> Publication | None:
-    """What was saved, if it holds at this moment or later; None if it is older, damaged, or is not there."""
+def restore_state(directory: Path, oldest: float, engine: str = "") -> Publication | None:
+    """What was saved of an engine, if it holds at this moment or later.
+
+    None if it is older, of another engine, damaged, or is not there.
+    """
     try:
         with open(open_regular(directory / STATE_FILE, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
             if os.fstat(file.fileno()).st_size > _LARGEST:
@@ -251,9 +264,9 @@ def restore_state(directory: Path, oldest: float) -> Publication | None:
             checksum, content = file.read(_CHECKSUM_SIZE), file.read()
         if checksum != _checksum(content):
             return None
-        boot, release, state = msgspec.msgpack.decode(content, type=tuple[bytes, str, State])
+        origin, release, state = msgspec.msgpack.decode(content, type=tuple[bytes, str, State])
         moments = state.moments
-        if (boot, release) != (boot_id(), STATE_RELEASE) or moments is None:
+        if (origin, release) != (_origin(engine), STATE_RELEASE) or moments is None:
             return None
         if not oldest <= moments.as_of <= now():
             return None

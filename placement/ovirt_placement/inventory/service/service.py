@@ -149,7 +149,7 @@ class _Service:
         self._settings = settings = config.inventory
         self._engine, self._metrics, self._ready = engine, metrics, ready
         self._notifier = Notifier()
-        self._publisher = Publisher(settings.directory, self._say_ready, metrics)
+        self._publisher = Publisher(settings.directory, self._say_ready, metrics, config.engine.url or "")
         self._readers = Readers(
             self._publisher, metrics, config, decider, self._want, self._awaited, self._knows
         )
