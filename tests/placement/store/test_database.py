@@ -15,7 +15,7 @@ from ovirt_placement.store.enforcer.intents import ImpossibleTransition, Store
 from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.sql import schema
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess
-from ovirt_placement.store.sql.database import StoreAway
+from ovirt_placement.store.sql.database import Database, StoreAway
 from ovirt_placement.store.sql.schema import metadata, missing_vms, schema_version
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
@@ -75,6 +75,14 @@ def test_a_place_where_no_store_can_stand_is_a_mistake(tmp_path: Path) -> None:
     (tmp_path / "store.db").write_text("not a database" * 100)
     with pytest.raises(UserError, match="file is not a database"):
         prepared(Store(f"sqlite:///{tmp_path}/store.db", engine="default"))
+
+
+def test_what_no_waiting_helps_with_is_a_mistake_whatever_the_folders_name(tmp_path: Path) -> None:
+    (tmp_path / "locked" / "store.db").mkdir(parents=True)
+    database = Database(f"sqlite:///{tmp_path}/locked/store.db", patience_seconds=0.05, create=True)
+    with pytest.raises(UserError, match="is no regular file") as caught:
+        database.check_writable()
+    assert not isinstance(caught.value, StoreAway)
 
 
 def test_a_file_that_took_the_place_of_another_is_the_store(tmp_path: Path) -> None:

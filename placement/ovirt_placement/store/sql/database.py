@@ -305,7 +305,7 @@ class Database:
         except (StoreLost, StoreLater):
             raise
         except StoreAway as error:
-            if "locked" not in str(error):
+            if "is locked" not in error.what:
                 helps = error.remedy or "its file and folder must be writable for who runs this"
                 raise UserError(f"{error.what}: {helps}") from None
 
