@@ -6,6 +6,7 @@ from typing import Any
 from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.plans import failure_domains, maintenance_planned
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
+from ovirt_placement.answers.document import typed
 from ovirt_placement.answers.plans import misfit_text
 from ovirt_placement.answers.plans.text import plan_of
 from ovirt_placement.answers.status import NOT_RUNNING, not_led
@@ -137,7 +138,7 @@ def in_order_of_plan(
         why = "; ".join(
             f"{one.host.name}: {', '.join(obstacle.text for obstacle in one.obstacles)}" for one in left
         )
-        names = " ".join(one.host.name for one in left)
+        names = " ".join(typed(one.host, snapshot.hosts) for one in left)
         raise UserError(
             f"no round for {why}; ovirt-enforcer maintenance plan {names} says what would help; --in-order"
             " begins without a plan"

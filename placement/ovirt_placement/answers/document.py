@@ -67,8 +67,8 @@ _PLAIN = re.compile(r"[\w.][\w.-]*")
 
 
 def typed(one: Identified, things: Iterable[Identified]) -> str:
-    """What is typed for it: its name, or its id where others have that name or a shell splits it."""
-    shared = sum(other.name == one.name for other in things) > 1
+    """What is typed for it: its name, or its id where that means others too or a shell splits it."""
+    shared = sum(one.name in (other.name, other.id) for other in things) > 1
     return one.id if shared or _PLAIN.fullmatch(one.name) is None else one.name
 
 

@@ -17,11 +17,12 @@ from ovirt_placement import rules
 from ovirt_placement.answers import conflicts
 from ovirt_placement.answers.conflicts import judge_rules
 from ovirt_placement.answers.decisions import EngineSaid, names_one_for_all, said_of_host
-from ovirt_placement.answers.decisions.at_time import read_moment
+from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, at_time_text, read_moment
 from ovirt_placement.answers.group_changes import judge
 from ovirt_placement.answers.plans.maintenance import maintenance_record, maintenance_text
 from ovirt_placement.answers.question import SOME_HOSTS
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.names import Named
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions
 from ovirt_placement.planning.plan import Deadline
@@ -256,6 +257,7 @@ def test_what_is_said_of_one_is_shown_with_it() -> None:
     event = said(_AFFINITY.format("h1"), _OTHER.format("h2"))
     assert said_of_host([event], host("h2")) == _OTHER.format("h2")
     assert not names_one_for_all(event.sentence)
+    assert said_of_host([said(_AFFINITY.format("h1.example.com"))], host("h1")) is None
 
 
 def test_what_is_said_of_all_under_the_name_of_one_is_shown_with_none() -> None:
@@ -263,3 +265,9 @@ def test_what_is_said_of_all_under_the_name_of_one_is_shown_with_none() -> None:
     event = said(*[_AFFINITY.format("h4")] * 6)
     assert names_one_for_all(event.sentence)
     assert all(said_of_host([event], host(name)) is None for name in ("h1", "h4"))
+    answer = DecisionsAtDocument(
+        vm=Named("v1", "two words"), at="", before=None, after=None, record_begins=None, events=(event,),
+        earlier=None, events_error=None, events_since=None,
+    )  # fmt: skip
+    lines = at_time_text(answer, "record", snapshot(vm("v1", name="two words")), whole=True)
+    assert "ovirt-placement why v1" in " ".join(map(str, lines))

@@ -304,6 +304,8 @@ def test_names_that_others_have_or_a_shell_splits_are_printed_as_ids(ha: Ask) ->
     assert "(ovirt-placement why v3)" in text
     assert "  ovirt-placement what-if --down h1\n" in text
     assert "(ovirt-placement why v3)" in ha.asking.text(1, "status", *SHARED)
+    named_as_another = vm("v4", cluster="c1", name="v3", ha=True, crashed=True, needs_mb=99000)
+    assert "(ovirt-placement why v4)" in ha.text(1, "--cluster blue", *SHARED, named_as_another)
     assert "(ovirt-placement why web)" in ha.asking.text(
         1, "status", BLUE, host("h1"), vm("v1", name="web", ha=True, crashed=True, needs_mb=99000)
     )

@@ -340,7 +340,7 @@ def cut_text(since: str) -> str:
 
 def said_of_host(said: Iterable[EngineSaid], host: Host) -> str | None:
     """What the engine said of one host, in its words; what it says twice is of several, and so of none."""
-    named = re.compile(rf"(?<![\w.-]){re.escape(host.name)}(?![\w-])")
+    named = re.compile(rf"(?<![\w.-]){re.escape(host.name)}(?!\.?[\w-])")
     for one in said:
         parts = _parts(one.sentence)
         for part in parts:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ovirt_placement.answers import decisions
-from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.document import Document, listed, typed
 from ovirt_placement.answers.proxy import FILTERS, WEIGHTS, LoggedDecision, about, begins
 from ovirt_placement.answers.question import ConfiguredState, Table
 from ovirt_placement.model import Host, Snapshot, Vm
@@ -216,7 +216,9 @@ def _attempts(found: Iterable[LoggedDecision]) -> list[_Found]:
 
 
 # -- in words
-def at_time_text(answer: DecisionsAtDocument, record: str, *, whole: bool) -> Iterator[str | Table]:
+def at_time_text(
+    answer: DecisionsAtDocument, record: str, snapshot: Snapshot, *, whole: bool
+) -> Iterator[str | Table]:
     yield f"VM {answer.vm.name} at {answer.at}"
     if answer.record_begins is not None:
         yield f"The proxy's record begins later, at {answer.record_begins}."
@@ -225,10 +227,10 @@ def at_time_text(answer: DecisionsAtDocument, record: str, *, whole: bool) -> It
             yield from _attempt_text(title, attempt, whole=whole)
     if answer.before is None and answer.after is None:
         yield f"{record} holds no decision about it: the engine's own filters left no host, or it did not ask"
-    yield from _events_text(answer)
+    yield from _events_text(answer, typed(answer.vm, snapshot.vms))
 
 
-def _events_text(answer: DecisionsAtDocument) -> Iterator[str]:
+def _events_text(answer: DecisionsAtDocument, vm: str) -> Iterator[str]:
     if answer.events:
         yield ""
     for event in answer.events:
@@ -236,7 +238,7 @@ def _events_text(answer: DecisionsAtDocument) -> Iterator[str]:
         if decisions.names_one_for_all(event.sentence):
             yield (
                 "  These are the engine's words: it says the same of several hosts under the name of one, and"
-                f" names no group. What our rules say now: ovirt-placement why {answer.vm.name}"
+                f" names no group. What our rules say now: ovirt-placement why {vm}"
             )
     if answer.earlier is not None:
         yield f"\n{earlier_text(answer.earlier)}"

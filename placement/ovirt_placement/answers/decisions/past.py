@@ -172,7 +172,7 @@ def _text(answer: Document, shown: Shown) -> Iterator[str | Table]:
         if not answer.decisions:
             yield f"{record} has no decision about VM {answer.vm.name}"
     elif isinstance(answer, at_time.DecisionsAtDocument):
-        yield from at_time.at_time_text(answer, str(record), whole=shown.whole)
+        yield from at_time.at_time_text(answer, str(record), shown.state.snapshot, whole=shown.whole)
 
 
 # -- Every start or migration that was refused lately, by the proxy's record and by the engine's events.
