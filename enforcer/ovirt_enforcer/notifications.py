@@ -1,12 +1,14 @@
 """What the enforcer reports without being asked: events of the engine, and alerts of a webhook."""
 
 import logging
+import re
 import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -28,6 +30,7 @@ from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.engine.connection.failures import EngineAway, Unanswered
 from ovirt_placement.engine.events import add_event
 from ovirt_service.errors import UserError
+from ovirt_service.files import open_regular
 from ovirt_service.http.addresses import redacted, shown
 from ovirt_service.log import Complaint
 from ovirt_service.process import at_end
@@ -303,6 +306,23 @@ def notifications_of(
     return Notifications(tuple(deliveries), engine.name, settings)
 
 
+#: Source: RFC 6750, 2.1, whose characters are fewer still.
+_TOKEN: Final = re.compile(r"[!-~]{1,65536}")
+
+
+def _read_token(file: Path) -> str:
+    """What is no token would be refused in words that have it, and stand in the log. Raises `UserError`."""
+    place = f"[enforcer.notifications.webhook] token_file: {file}"
+    try:
+        with open(open_regular(file), encoding="utf-8", errors="replace") as opened:
+            token = opened.read(1 << 17).strip()
+    except OSError as error:
+        raise UserError(f"{place}: {error.strerror}") from None
+    if _TOKEN.fullmatch(token) is None:
+        raise UserError(f"{place}: holds no token: write it alone, as one word without blanks or accents")
+    return token
+
+
 class Webhook:
     """A receiver of alerts; for one thread."""
 
@@ -317,12 +337,8 @@ class Webhook:
         self._seconds = settings.timeout_seconds
         self._trust = Trust(settings.ca_file, insecure=False)
         self._headers = {"Content-Type": "application/json"}
-        if (file := settings.token_file) is not None:
-            try:
-                self._headers["Authorization"] = f"Bearer {file.read_text().strip()}"
-            except OSError as error:
-                section = "[enforcer.notifications.webhook] token_file"
-                raise UserError(f"{section}: {file}: {error.strerror}") from None
+        if settings.token_file is not None:
+            self._headers["Authorization"] = f"Bearer {_read_token(settings.token_file)}"
 
     def send(self, notice: Notice) -> None:
         """Post its alerts. Raises what `Channel.send` raises."""

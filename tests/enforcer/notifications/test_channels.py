@@ -174,6 +174,16 @@ def test_a_token_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
         webhook("http://127.0.0.1:1", token_file=tmp_path / "none")
 
 
+@pytest.mark.parametrize(
+    "content", [b"", b"secret\nsecret", b"# a token\r\nsecret", b"\xff\xfe", b"se\0cret"]
+)
+def test_what_is_no_token_is_reported_and_not_repeated(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "token").write_bytes(content)
+    with pytest.raises(UserError, match=r"token_file: .*/token: holds no token") as caught:
+        webhook("http://127.0.0.1:1", token_file=tmp_path / "token")
+    assert "secret" not in str(caught.value)
+
+
 def test_the_receivers_certificate_is_checked(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(str(tmp_path / "ca.pem"))
