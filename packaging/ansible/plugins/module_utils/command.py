@@ -23,11 +23,15 @@ def changing_options(**more):
     return dict(OPTIONS, **dict(FAIL_IF, **more))
 
 
-def ask(module, program, words, statuses=(0,)):
-    """What a command answers, as data, and its exit status; fails the task with its sentence otherwise."""
+def ask(module, program, words, statuses=(0,), names=()):
+    """What a command answers, as data, and its exit status; fails the task with its sentence otherwise.
+
+    Names may begin as options do.
+    """
     command = [_found(module, program)] + list(words) + ["--json"]
     if module.params["config"]:
         command += ["--config", module.params["config"]]
+    command += ["--"] + list(names) if names else []
     token = module.params["token"]
     status, out, err = module.run_command(command, environ_update={"OVIRT_TOKEN": token} if token else {})
     try:
@@ -39,14 +43,14 @@ def ask(module, program, words, statuses=(0,)):
     return answer, status
 
 
-def change(module, words):
+def change(module, words, names=()):
     """Make a change, or try it in check mode, and end the module with what came of it."""
     words = list(words)
     if module.params["fail_if"]:
         words += ["--fail-if", ",".join(module.params["fail_if"])]
     if module.check_mode:
         words.append("--dry-run")
-    answer, status = ask(module, "ovirt-placement", words, (0, _STOPPED))
+    answer, status = ask(module, "ovirt-placement", words, (0, _STOPPED), names)
     if status == _STOPPED:
         held = ", ".join(answer.get("fails", []))
         module.fail_json(msg="nothing was changed: %s" % held, answer=answer)

@@ -130,7 +130,7 @@ def main():
         listed, _ = ask(module, "ovirt-placement", ["groups", "list"])
         if name not in [group["name"] for group in listed["groups"]]:
             module.exit_json(changed=False)
-        change(module, ["groups", "remove", name])
+        change(module, ["groups", "remove"], [name])
     group = given({field: module.params[field] for field in _FIELDS})
     with written({"format": 1, "groups": [dict(group, name=name)]}) as file:
         change(module, ["groups", "import", file])
