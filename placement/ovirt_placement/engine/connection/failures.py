@@ -238,6 +238,7 @@ def failure_of_answer(
     Of what it has not, the engine says so in XML, or with no word at all: a web server's own page is no
     engine's API, and says nothing of what there is.
     """
+    path = path or "/"  # of the API
     if code == 404 and body.strip() and not fault:
         return EngineAway(
             f"{settings.address}: {path}: a web server answers 404 in place of the engine: it is starting, or"
