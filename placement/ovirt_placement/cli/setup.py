@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import fcntl
+import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from ovirt_placement import config
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.setup import ADMISSION_UNITS, SetupPlan, previous
 from ovirt_placement.answers.setup import answer as answers
@@ -15,6 +18,7 @@ from ovirt_placement.answers.setup.answer import PolicyChange, SetupOutcome, pol
 from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
 from ovirt_placement.cli import changes
 from ovirt_placement.cli.questions import add_command
+from ovirt_placement.config import Config
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
@@ -268,7 +272,10 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
 
 def run(args: argparse.Namespace) -> int:
     _check_options(args)
-    with changes.connected(args) as connection:
+    with ExitStack() as held:
+        if not args.dry_run:
+            _hold_alone(held, config.load(args.config))
+        connection = held.enter_context(changes.connected(args))
         asked, overview = _Setup(args, connection), previous.read_overview(connection)
         notes, tasks = tuple(asked.left_alone(overview)), tuple(asked.tasks(overview))
         if (status := changes.stops(args, lambda: asked.intended(overview, tasks))) is not None:
@@ -280,6 +287,23 @@ def run(args: argparse.Namespace) -> int:
         reported = "; ".join(f"{one.policy}: {one.error}" for one in failed)
         raise UserError(f"{len(failed)} of {len(answer.policies)} policies stay as they are: {reported}")
     return 0
+
+
+def _hold_alone(held: ExitStack, configuration: Config) -> None:
+    """Two at once would attach units twice: the engine then refuses every change until it restarts.
+
+    Raises `UserError` if another has this configuration. One of the environment alone keeps none away.
+    """
+    try:
+        file = os.open(configuration.source, os.O_RDONLY | os.O_CLOEXEC)
+        held.callback(os.close, file)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UserError(
+            "another ovirt-placement setup changes policies now: run setup again when it has ended"
+        ) from None
+    except OSError:
+        pass
 
 
 _NOT_UNDOING = (

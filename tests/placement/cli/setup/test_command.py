@@ -1,5 +1,7 @@
 """`ovirt-placement setup` against a simulated engine with the engine's bugs, and all that it may find."""
 
+import fcntl
+
 import pytest
 
 from ovirt_placement.config import EngineSettings
@@ -54,6 +56,17 @@ def test_a_dry_run_shows_the_very_requests_and_sends_none(live: LiveEngine) -> N
     assert live.changes == [f"{r['method']} {r['path']}".replace("NEW", new) for r in policy["requests"]]
     kinds = [change.rpartition("/")[2] for change in live.changes]
     assert kinds.index(new) > max(kinds.index("balances"), kinds.index("weights"))  # properties after units
+
+
+def test_two_at_once_are_refused(live: LiveEngine) -> None:
+    """Both would find a unit lacking, and the engine keeps the one that it refuses."""
+    with live.config.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _, err = live.run(2, "setup", "--cluster", "blue")
+        assert "another ovirt-placement setup changes policies now" in err
+        live.run(0, "setup", "--cluster", "blue", "--dry-run")
+        assert live.changes == []
+    live.run(0, "setup", "--cluster", "blue")
 
 
 def test_factors_are_kept_unless_others_are_asked_for(live: LiveEngine) -> None:
