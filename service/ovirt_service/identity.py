@@ -10,7 +10,7 @@ import os
 import pwd
 import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -173,11 +173,25 @@ def create(path: Path) -> int:
     No link is followed that others than root can have put there. Raises `OSError`, also if there is something
     already.
     """
-    if os.geteuid() != _ROOT:
-        return os.open(path, _NEW, 0o600)
+    with _reached(path) as (name, folder):
+        return os.open(name, _NEW, 0o600, dir_fd=folder)
+
+
+def remove(path: Path) -> None:
+    """Take away what `create` has made there, likewise. Raises `OSError`."""
+    with _reached(path) as (name, folder):
+        os.unlink(name, dir_fd=folder)
+
+
+@contextmanager
+def _reached(path: Path) -> Iterator[tuple[Path | str, int | None]]:
+    """A file as it is named from a folder, where root has opened that."""
     with ExitStack() as stack:
-        *_, folder = _way(path.parent, stack)
-        return os.open(path.name, _NEW, 0o600, dir_fd=folder.descriptor)
+        if os.geteuid() != _ROOT:
+            yield path, None
+        else:
+            *_, folder = _way(path.parent, stack)
+            yield path.name, folder.descriptor
 
 
 def _owner_of(folders: Iterable[Path]) -> Owner | None:

@@ -40,14 +40,19 @@ def write(database: Database, path: Path, folders: Iterable[Path] = ()) -> int:
     """Write what the store holds at this moment into a new file; how many rows.
 
     Root reads it as the owner of the store's `folders`, and writes it as root. Raises `UserError` if there is
-    such a file already or it cannot be written, and what a transaction raises.
+    such a file already, or it cannot be written: then nothing of it is left; and what a transaction raises.
     """
     rows, _, content = identity.answer_as_owner(folders, lambda: _content(database)).partition(b"\n")
     try:
-        with open(identity.create(path), "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        descriptor = identity.create(path)
+        try:
+            with open(descriptor, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:  # a part of a backup would pass for one
+            identity.remove(path)
+            raise
     except OSError as error:
         raise UserError(f"{path}: cannot write the backup: {error.strerror}") from None
     return int(rows)

@@ -1,5 +1,6 @@
 """A store that is gone: nobody begins it again in silence, and a backup brings all of it back."""
 
+import errno
 import os
 from collections.abc import Callable
 from contextlib import closing
@@ -177,6 +178,23 @@ def test_while_one_makes_a_store_again_no_other_does(tmp_path: Path) -> None:
         backup.restore(opened(url), found, BY, replace=True)
     backup.restore(opened(url), found, BY, replace=True)
     assert Store(url, engine="default", patience_seconds=5).open_intents()
+
+
+def test_of_a_backup_that_does_not_fit_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = f"sqlite:///{tmp_path}/store.db"
+    fill(url)
+    with monkeypatch.context() as full:
+        full.setattr(os, "fsync", no_room)
+        with pytest.raises(UserError, match="cannot write the backup: No space left on device"):
+            backup.write(opened(url), tmp_path / "backup")
+    assert not (tmp_path / "backup").exists()
+    assert backup.write(opened(url), tmp_path / "backup") == 4
+
+
+def no_room(descriptor: int) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize(
