@@ -18,9 +18,11 @@ from ovirt_placement.planning.plan import Deadline, Plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.steps import end_of
 from ovirt_placement.rules import catalogue
+from ovirt_placement.rules.affinity.constraints import Together
 from ovirt_placement.rules.catalogue import Violation, find_violations, judge
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import vms_coming_to, with_left
+from ovirt_placement.rules.elements.rule import Constraint
 from ovirt_placement.rules.failover.outcomes import ForeseenFailures
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.keys import KeyChange
@@ -194,9 +196,14 @@ def holding(conditions: Iterable[Condition], measured: Mapping[str, int | None])
     )
 
 
-#: What a rule is known by from one state to the other: its half, its groups, whether it is hard; of placement
-#: keys, the VM.
-_Key = tuple[str, tuple[str, ...], bool]
+class _Key(NamedTuple):
+    """What a rule is known by from one state to the other."""
+
+    family: str
+    #: Its groups; of placement keys, the VM.
+    groups: tuple[str, ...]
+    positive: bool
+    hard: bool
 
 
 class Difference(Record, frozen=True):
@@ -213,12 +220,31 @@ class Difference(Record, frozen=True):
 def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
     """Compare two states of a cluster; VMs that their placement keys refuse where they run count, too."""
     old, new = _violated(before, cluster), _violated(after, cluster)
-    worse = {key for key, one in new.items() if key not in old or {*one.offenders} - {*old[key].offenders}}
+    earlier = {key: [other for other in old if _continues(key, other)] for key in new}
+    worse = {key for key, one in new.items() if _is_worse(one, [old[other] for other in earlier[key]])}
+    continued = {other for others in earlier.values() for other in others}
     return Difference(
         violated=tuple(one for key, one in new.items() if key in worse),
-        repaired=tuple(one for key, one in old.items() if key not in new),
+        repaired=tuple(one for key, one in old.items() if key not in continued),
         as_before=tuple(one for key, one in new.items() if key not in worse),
     )
+
+
+def _continues(key: _Key, other: _Key) -> bool:
+    """Whether two are the same, or of groups that shared members tie, of which some have come or gone."""
+    shares = key.family == Together.family and not {*key.groups}.isdisjoint(other.groups)
+    return key == other or (shares and key._replace(groups=other.groups) == other)
+
+
+def _is_worse(one: Violation, earlier: Sequence[Violation]) -> bool:
+    """Whether VMs, or groups taken alone, violate it that did not before."""
+    groups = {group for was in earlier for group in was.violated}
+    offenders = {vm for was in earlier for vm in was.offenders}
+    # Where all of them were to be together before, a draw may say which of them is off.
+    tied = isinstance(one.constraint, Together)
+    asked = tied and any({*one.constraint.vms} <= {*was.constraint.vms} for was in earlier)
+    as_before = asked or offenders.issuperset(one.offenders)
+    return not (earlier and as_before and groups.issuperset(one.violated))
 
 
 def find_barred(
@@ -267,12 +293,16 @@ def _starts(state: Snapshot, vm: str) -> bool:
 
 def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violation]:
     violations = find_violations(snapshot, cluster)
-    found: dict[_Key, Violation] = {(one.constraint.family, one.groups, one.hard): one for one in violations}
+    found = {_key(one.constraint, one.groups): one for one in violations}
     placement = SnapshotPlacement(snapshot)
     for refused in catalogue.momentary_constraints(snapshot, cluster):
         now = Violation(refused, (), (), refused.offenders(placement))
-        found[refused.family, refused.vms, refused.hard] = now
+        found[_key(refused, refused.vms)] = now
     return found
+
+
+def _key(one: Constraint, groups: tuple[str, ...]) -> _Key:
+    return _Key(one.family, groups, one.positive, one.hard)
 
 
 @dataclass(frozen=True, slots=True)

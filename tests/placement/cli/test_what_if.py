@@ -12,7 +12,8 @@ from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.policies import Policy
 from ovirt_placement.engine.topology import read_snapshot
-from tests.builders import APART, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
+from ovirt_placement.forecast import difference
+from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
 from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting, StateAsking
 
 # -- What would come of a change is said before anything is written, and nothing is written then.
@@ -247,3 +248,49 @@ def test_hosts_fail_while_others_are_in_maintenance(asking: StateAsking) -> None
     (blue,) = asking.data(0, "what-if --maintenance node2", LEAVING)["clusters"]
     assert blue["failures_now"] == {"count": 1, "exact": True}
     assert blue["failures_changed"] == {"count": 0, "exact": True}
+
+
+# -- What a change violates is what was not violated before, whatever groups are tied together by then.
+SPLIT = (
+    *(host(name) for name in ("h1", "h2")),
+    *(vm(name, at) for name, at in (("a", "h1"), ("b", "h2"), ("c", "h2"), ("d", "h2"), ("e", "h1"))),
+)
+FIRST, SECOND = group("g1", TOGETHER, "a b d"), group("g2", TOGETHER, "b c")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "violated", "repaired", "as_before"),
+    [
+        pytest.param((FIRST, SECOND), (FIRST,), [], [], ["g1"], id="a group that is tied to it goes"),
+        pytest.param(
+            (group("g1", TOGETHER, "a b"), SECOND), (group("g1", TOGETHER, "a b"),), [], [], ["g1"],
+            id="and then either may be the one that is off",
+        ),
+        pytest.param((FIRST, SECOND), (SECOND,), [], ["g1 g2"], [], id="what splits it goes"),
+        pytest.param(
+            (FIRST,), (FIRST, SECOND), [], [], ["g1 g2"], id="a satisfied group is tied to it"
+        ),
+        pytest.param(
+            (FIRST,), (FIRST, group("g2", TOGETHER, "a d")), ["g1 g2"], [], [], id="a violated one is"
+        ),
+        pytest.param(
+            (FIRST,), (FIRST, group("g2", TOGETHER, "b c e")), ["g1 g2"], [], [], id="one with one more"
+        ),
+        pytest.param(
+            (group("g1", APART, "a b c e"),), (group("g1", TOGETHER, "a b c e"),), ["g1"], ["g1"], [],
+            id="one of whose VMs others ask the contrary",
+        ),
+    ],
+)  # fmt: skip
+def test_tied_groups_are_known_again(
+    before: tuple[Part, ...],
+    after: tuple[Part, ...],
+    violated: list[str],
+    repaired: list[str],
+    as_before: list[str],
+) -> None:
+    found = difference(snapshot(*SPLIT, *before), snapshot(*SPLIT, *after), CLUSTER)
+    named = [
+        [" ".join(one.groups) for one in some] for some in (found.violated, found.repaired, found.as_before)
+    ]
+    assert named == [violated, repaired, as_before]
