@@ -2,11 +2,13 @@
 
 import errno
 import os
+import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from ovirt_placement.model import PlacementKey
 from ovirt_placement.store import backup
@@ -195,6 +197,18 @@ def test_of_a_backup_that_does_not_fit_nothing_is_left(
 
 def no_room(descriptor: int) -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_of_a_store_that_cannot_be_made_again_nothing_is_left(tmp_path: Path) -> None:
+    (tmp_path / "store.db").write_bytes(b"no database")
+
+    def is_full(connection: object) -> None:
+        raise OperationalError("INSERT", {}, sqlite3.OperationalError("database or disk is full"))
+
+    with pytest.raises(StoreAway, match="no room is left on its file system: make room there; df -h"):
+        opened(f"sqlite:///{tmp_path}/store.db").begin_again(is_full)
+    assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
+    assert (tmp_path / "store.db").read_bytes() == b"no database"
 
 
 @pytest.mark.parametrize(

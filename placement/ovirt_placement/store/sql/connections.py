@@ -309,18 +309,21 @@ def obstacle(path: Path, reason: str = "") -> Fault | None:
     if reason and not any(word in reason for word in _REFUSALS):
         return None
     try:
-        return find_file_system_fault(path) or _closed(path)
+        return find_file_system_fault(path, reason) or _closed(path)
     except OSError:
         return None
 
 
-def find_file_system_fault(path: Path) -> Fault | None:
-    """What keeps everybody from writing it. Raises `OSError` if its folder cannot be looked at."""
+def find_file_system_fault(path: Path, reason: str = "") -> Fault | None:
+    """What keeps everybody from writing it. Raises `OSError` if its folder cannot be looked at.
+
+    What did not fit has left its room again, so that of a full one SQLite's word is taken.
+    """
     place = os.statvfs(path.parent)
     if place.f_flag & os.ST_RDONLY:
         mounted = next(one for one in (path.parent, *path.parent.parents) if one.is_mount())
         return Fault("its file system is read-only", f"mount -o remount,rw {mounted}")
-    if place.f_bavail * place.f_frsize < _LEAST_FREE:
+    if place.f_bavail * place.f_frsize < _LEAST_FREE or "disk is full" in reason:
         return Fault("no room is left on its file system", f"make room there; df -h {path.parent} shows it")
     return None
 
@@ -350,6 +353,12 @@ def _closed(path: Path) -> Fault | None:
 def marker_of(path: Path) -> Path:
     """The marker of the SQLite store that stands here."""
     return path.with_name(f"{path.name}.made")
+
+
+def remove_all(path: Path) -> None:
+    """Remove an SQLite store and what belongs to it, if there is any of it. Raises `OSError`."""
+    for file in lying_at(path):
+        file.unlink()
 
 
 def lying_at(path: Path) -> Iterator[Path]:

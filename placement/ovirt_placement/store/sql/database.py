@@ -34,6 +34,7 @@ from ovirt_placement.store.sql.connections import (
     obstacle,
     parse_url,
     reason_of,
+    remove_all,
     show_url,
     sqlite_path,
 )
@@ -219,9 +220,9 @@ class Database:
 
     @contextmanager
     def changed_alone(self) -> Iterator[None]:
-        """Keep an SQLite store from being made again by two at once, who would take away each other's file.
+        """Keep two from making an SQLite store again at once, each with the other's file.
 
-        From before it is looked at until it is made. Raises `UserError` if another process does so now.
+        Raises `UserError` if another process does so now, from a look at it until it is made.
         """
         with ExitStack() as held:
             if self._path is not None:
@@ -230,9 +231,8 @@ class Database:
                     held.callback(os.close, folder)
                     fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except BlockingIOError:
-                    raise UserError(
-                        f"store {self.name}: another command makes or restores it now; wait for its end"
-                    ) from None
+                    busy = "another command makes or restores it now; wait for its end"
+                    raise UserError(f"store {self.name}: {busy}") from None
                 except OSError:
                     pass  # opening the store says why
             yield
@@ -244,10 +244,7 @@ class Database:
         date. To be called within `changed_alone`. Raises as `transaction` does.
         """
         with self._failing():
-            if self._path is None:
-                found = self._made(self._engine, fill)
-            else:
-                found = self._made_again(self._path, fill)
+            found = self._made_again(self._path, fill) if self._path else self._made(self._engine, fill)
         self._marker.set(writes=True)
         self._checked = False
         return found
@@ -258,14 +255,16 @@ class Database:
         aside = path.with_name(f"{path.name}.{datetime.now(UTC):%Y-%m-%dT%H-%M-%S.%fZ}")
         engine = create_engine(self._url.set(database=str(new)), poolclass=NullPool)
         try:
-            for file in lying_at(new):
-                file.unlink()  # what was killed has left it
-            make_as_folder(new)
-            found = self._made(engine, fill)
-            self._engine.dispose()
-            for file in list(lying_at(path)):
-                file.rename(f"{aside}{file.name.removeprefix(path.name)}")
-            new.rename(path)
+            remove_all(new)  # what was killed has left it
+            try:
+                make_as_folder(new)
+                found = self._made(engine, fill)
+                self._engine.dispose()
+                for file in list(lying_at(path)):
+                    file.rename(f"{aside}{file.name.removeprefix(path.name)}")
+                new.rename(path)
+            finally:
+                remove_all(new)  # a part takes the room that others need
         except OSError as error:
             raise self._closed(path, error) from None
         return found
