@@ -42,7 +42,7 @@ class InUse:
         self.our_weights = named(content.weights, internal=False)
         self.balances = content.balances
         #: Units of ours that stand in it, in effect or not.
-        attached = [units[one] for one in content.units if one in units and not units[one].internal]
+        attached = [units[one] for one in units.ours(content.units)]
         self.attached = {unit.name for unit in attached}
         self.disabled = sorted(unit.name for unit in attached if not unit.enabled)
         #: The parameters that its units know.

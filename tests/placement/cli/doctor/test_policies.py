@@ -8,7 +8,7 @@ import pytest
 
 from ovirt_placement.answers import setup
 from ovirt_placement.answers.doctor import policies
-from ovirt_placement.engine.policies import PolicyContent, PolicyHead
+from ovirt_placement.engine.policies import PolicyContent, PolicyHead, PolicyUnit
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
@@ -68,6 +68,15 @@ def test_a_unit_that_no_unit_of_the_engines_does_the_same_as() -> None:
     policy = policies.InUse(PolicyContent(head, {}, {}, {}), setup.Units())
     found = [one.sentence for one in policies.examine_rules(state, blue, policy)]
     assert any(one.endswith("its policy own lacks PlacementRuleWeight") for one in found)
+
+
+def test_units_of_others_put_none_of_ours_to_work() -> None:
+    state = snapshot(cluster("c1", name="blue"))
+    head = PolicyHead("p1", "own", "", locked=False, properties={})
+    units = setup.Units({"u1": PolicyUnit("Rack", internal=False, enabled=True, type="filter")})
+    policy = policies.InUse(PolicyContent(head, {"u1": 0}, {}, {}), units)
+    (idle,) = policies.unused_units(state, {"c1": policy})
+    assert idle.startswith("no cluster's scheduling policy has our units")
 
 
 def test_rule_whose_unit_is_disabled(starting: Starting) -> None:

@@ -131,7 +131,7 @@ def test_a_policy_that_goes_first_hands_on_what_clusters_had_before_it(live: Liv
     assert live.engine.queries.state.clusters["c1"].scheduling_properties["HighUtilization"] == "77"
 
 
-@pytest.mark.parametrize("options", [(), ("--all-policies",)])
+@pytest.mark.parametrize("options", [(), pytest.param(("--all-policies",), marks=pytest.mark.system)])
 def test_an_engines_policy_that_shows_another_name_is_known_by_its_id(
     live: LiveEngine, options: tuple[str, ...]
 ) -> None:
