@@ -67,7 +67,10 @@ def test_a_rule_that_cannot_be_satisfied_keeps_no_group_where_it_must_not_be() -
 
 def test_a_host_that_does_not_answer_is_the_reason_and_is_named_once(ask: Ask) -> None:
     text = ask("ovirt-enforcer maintenance plan --cluster c", "host-without-answer").text
-    assert "  No round for h4:\n    - the host is non_responsive, so that its VMs cannot leave it\n" in text
+    assert (
+        "  No round for h4:\n    - the host has status non_responsive, so that its VMs cannot leave it\n"
+        in text
+    )
     assert "--stop" not in text
 
 

@@ -178,7 +178,7 @@ class Following:
         if progress is HostProgress.DONE:
             return self._record_end(intent, self.store.finish)
         if progress is HostProgress.FAILED:
-            return self._record_end(intent, self.store.fail, f"the host is {status}")
+            return self._record_end(intent, self.store.fail, f"the host has status {status}")
         return None
 
     def _reconsider(self, intent: Intent, place: tuple[str | None, str]) -> Dialogue[Intent | None]:

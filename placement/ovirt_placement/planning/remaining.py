@@ -26,7 +26,7 @@ from ovirt_placement.rules.rule_list import ENGINES_OWN
 if TYPE_CHECKING:
     from ovirt_placement.planning.solver.core import Element
 
-_NOT_UP = ReasonKind("host_not_up", "the host is {status}", veto=True)
+_NOT_UP = ReasonKind("host_not_up", "the host has status {status}", veto=True)
 
 #: VMs and hosts that are asked about.
 _MOST_VMS = 8

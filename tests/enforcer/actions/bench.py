@@ -44,7 +44,8 @@ class Bench:
         self.now = 0.0
         #: How far the database's clock was set back.
         self.set_back = 0.0
-        self.store = Store(self.config.store.url, engine="default", patience_seconds=5)
+        #: Opened unlike daemons open it, who would share it: what one holds that is killed ends with it.
+        self.store = Store(self.config.store.url, engine="default", patience_seconds=4)
         #: Whether the process still leads, as the executor learns.
         self.leads = True
 

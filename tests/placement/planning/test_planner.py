@@ -176,7 +176,10 @@ RIVALS = group("g", APART, "a b")
             "its 3 running VMs need a host each, and only 2 can have one",
         ),
         ((host("h1"), host("h2", free_mb=1), *PAIR, RIVALS), "a to h2: 1024 MiB needed, 1 MiB free"),
-        ((host("h1"), host("h2", status="maintenance"), *PAIR, RIVALS), "a to h2: the host is maintenance"),
+        (
+            (host("h1"), host("h2", status="reboot"), *PAIR, RIVALS),
+            "a to h2: the host has status reboot",
+        ),
         (
             (*TWO, *PAIR, RIVALS, group("near", vms="a b", hosts_rule=TOGETHER, hosts="h1")),
             "a to h2: VM a may only run on the hosts of affinity group near",
@@ -194,7 +197,7 @@ RIVALS = group("g", APART, "a b")
                 host("h1"), host("h2", status="non_responsive"), vm("a", "h1"), vm("b", "h2"),
                 group("g", TOGETHER, "a b"),
             ),
-            "b stays where it is: its host is non_responsive",
+            "b stays where it is: its host has status non_responsive",
         ),
         (
             (*TWO, vm("a", "h1", status="paused"), vm("b", "h1", hosted_engine=True), RIVALS),

@@ -159,7 +159,9 @@ def leaving(snapshot: Snapshot, hosts: Iterable[str]) -> Iterator[Leaving]:
 
 #: A host in one of these is emptied, or is empty and comes up again: others may be sent there afterwards.
 _COMES_BACK = ("up", "maintenance", "preparing_for_maintenance")
-_NOT_UP = ReasonKind("vms_cannot_leave", "the host is {status}, so that its VMs cannot leave it", veto=True)
+_NOT_UP = ReasonKind(
+    "vms_cannot_leave", "the host has status {status}, so that its VMs cannot leave it", veto=True
+)
 
 COMES = ReasonKind("vm_comes", "VM {vm} is on its way there", veto=True)
 

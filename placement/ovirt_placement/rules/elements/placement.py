@@ -118,7 +118,7 @@ HOSTED_ENGINE: Final = ReasonKind("hosted_engine", "it is the hosted engine", ve
 NOT_MIGRATABLE: Final = ReasonKind(
     "not_migratable", "it may not be migrated automatically (pinned, or only its user may)", veto=True
 )
-HOST_STATUS: Final = ReasonKind("host_status", "its host is {status}", veto=True)
+HOST_STATUS: Final = ReasonKind("host_status", "its host has status {status}", veto=True)
 VM_STATUS: Final = ReasonKind("vm_status", "its status is {status}, not up", veto=True)
 
 #: States of a host that VMs can leave by migration: one that is non_operational answers, and lacks a network
