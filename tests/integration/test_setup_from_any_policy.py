@@ -13,9 +13,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.setup import SetupPlan
+from ovirt_placement.answers.setup import SetupPlan, read_overview
 from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
-from ovirt_placement.answers.setup.previous import made_like, read_overview, undo
+from ovirt_placement.answers.setup.previous import made_like, undo
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ovirt_placement import config
 from ovirt_placement.answers.document import find
-from ovirt_placement.answers.setup import ADMISSION_UNITS, SetupPlan, previous
+from ovirt_placement.answers.setup import (
+    ADMISSION_UNITS,
+    Overview,
+    SetupPlan,
+    previous,
+    read_overview,
+    read_policy,
+)
 from ovirt_placement.answers.setup import answer as answers
 from ovirt_placement.answers.setup.answer import PolicyChange, SetupOutcome, policy_change, policy_state
 from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
@@ -39,9 +46,9 @@ class _Task(NamedTuple):
     """One policy, and the way to plan what is to be done about it, by what the engine has at that moment."""
 
     policy: str
-    plan: Callable[[previous.Overview], SetupPlan]
+    plan: Callable[[Overview], SetupPlan]
 
-    def planned(self, overview: previous.Overview) -> SetupPlan | UserError:
+    def planned(self, overview: Overview) -> SetupPlan | UserError:
         """What is to be done about a policy, or what speaks against it: that may be so of one of several."""
         try:
             return self.plan(overview)
@@ -58,7 +65,7 @@ class _Setup(NamedTuple):
     connection: EngineConnection
 
     # -- The policies that are meant.
-    def tasks(self, overview: previous.Overview) -> Iterator[_Task]:
+    def tasks(self, overview: Overview) -> Iterator[_Task]:
         """Raises `UserError` where it is not clear what is asked for."""
         args = self.args
         if args.undo and args.all_policies:
@@ -75,7 +82,7 @@ class _Setup(NamedTuple):
             target = previous.Target(args.policy or previous.DEFAULT, clusters)
             yield _Task(target.policy, partial(self._set_up, target))
 
-    def _all_undone(self, overview: previous.Overview) -> Iterator[_Task]:
+    def _all_undone(self, overview: Overview) -> Iterator[_Task]:
         heads = tuple(previous.changed(self.connection, overview))
         # A policy may have been renamed or removed since its clusters were given keys.
         given_for: set[str] = set()
@@ -84,18 +91,18 @@ class _Setup(NamedTuple):
         for name in dict.fromkeys((*(head.name for head in heads), *sorted(given_for))):
             yield _Task(name, partial(self._undo, name))
 
-    def _set_up(self, target: previous.Target, overview: previous.Overview) -> SetupPlan:
+    def _set_up(self, target: previous.Target, overview: Overview) -> SetupPlan:
         args, clusters = self.args, {cluster.id for cluster in target.clusters}
         users = [user for user in overview.users if user.id in clusters]
         seen = read_seen(self.connection, overview, target.policy, users, target.origin)
         asked = dict(args.factor), dict(args.property), args.placement_keys, args.ha_admission
         return plan(seen, UnitChoice(target.policy, *asked))
 
-    def _undo(self, name: str, overview: previous.Overview) -> SetupPlan:
-        policy = previous.read_policy(self.connection, overview, name)
+    def _undo(self, name: str, overview: Overview) -> SetupPlan:
+        policy = read_policy(self.connection, overview, name)
         return SetupPlan() if policy is None else previous.undo(overview, policy)
 
-    def left_alone(self, overview: previous.Overview) -> Iterator[str]:
+    def left_alone(self, overview: Overview) -> Iterator[str]:
         """What is not done about clusters, although all policies are meant."""
         for name in previous.upgrading(overview) if self.args.all_policies and not self.args.undo else ():
             yield f"the cluster {name} is being upgraded and is left alone: run setup again when that is over"
@@ -135,7 +142,7 @@ class _Setup(NamedTuple):
             )
 
     # -- What is previewed, and what is done.
-    def intended(self, overview: previous.Overview, tasks: Iterable[_Task]) -> tuple[Snapshot, Change]:
+    def intended(self, overview: Overview, tasks: Iterable[_Task]) -> tuple[Snapshot, Change]:
         """Our units in force in their clusters; with what speaks against single policies, and their notes."""
         from ovirt_placement.forecast import changed_policies
 
@@ -157,7 +164,7 @@ class _Setup(NamedTuple):
         overview = None
         for task in tasks:
             if overview is None or not self.args.dry_run:
-                overview = previous.read_overview(self.connection)
+                overview = read_overview(self.connection)
             plan = task.planned(overview)
             if not isinstance(plan, UserError):
                 yield self._carry_out(task, plan, overview)
@@ -168,24 +175,24 @@ class _Setup(NamedTuple):
             if self.args.undo and not isinstance(plan, UserError):
                 overview = overview.undone(task.policy, plan)  # which is planned by where nothing is sent
 
-    def _carry_out(self, task: _Task, plan: SetupPlan, overview: previous.Overview) -> SetupOutcome:
+    def _carry_out(self, task: _Task, plan: SetupPlan, overview: Overview) -> SetupOutcome:
         keys, there = self._planned_keys(task.policy, plan)
         of_clusters = tuple(answers.changes(keys, overview.users))
         notes = answers.notes(keys, there, overview.users)
         change = policy_change(task.policy, plan, of_clusters, notes)
         if not plan.requests and keys == _NO_KEYS:
             return SetupOutcome(change)
-        before = policy_state(overview, previous.read_policy(self.connection, overview, task.policy))
+        before = policy_state(overview, read_policy(self.connection, overview, task.policy))
         if self.args.dry_run:
             return SetupOutcome(change, before, policy_state(overview, plan.after, plan.users))
         given = tuple(one.sentence for one in of_clusters)
         overview = self._send_and_write(task, plan, given, keys=keys != _NO_KEYS)
-        after = policy_state(overview, previous.read_policy(self.connection, overview, task.policy))
+        after = policy_state(overview, read_policy(self.connection, overview, task.policy))
         return SetupOutcome(change, before, after)
 
     def _send_and_write(
         self, task: _Task, plan: SetupPlan, given: tuple[str, ...], *, keys: bool
-    ) -> previous.Overview:
+    ) -> Overview:
         """Keys come last and go first: a cluster has them only while its policy places by them."""
         undoes = self.args.undo
         kind = UserActionKind.SETUP_UNDO if undoes else UserActionKind.SETUP
@@ -194,7 +201,7 @@ class _Setup(NamedTuple):
             if undoes and keys:
                 self._write_keys(task.policy, plan)
             self._send(plan.requests)
-            overview = previous.read_overview(self.connection)
+            overview = read_overview(self.connection)
             # The engine silently takes another policy for one that it does not find.
             if left := task.plan(overview).requests:
                 what = "; ".join(request.what for request in left)
@@ -276,7 +283,7 @@ def run(args: argparse.Namespace) -> int:
         if not args.dry_run:
             _hold_alone(held, config.load(args.config))
         connection = held.enter_context(changes.connected(args))
-        asked, overview = _Setup(args, connection), previous.read_overview(connection)
+        asked, overview = _Setup(args, connection), read_overview(connection)
         notes, tasks = tuple(asked.left_alone(overview)), tuple(asked.tasks(overview))
         if (status := changes.stops(args, lambda: asked.intended(overview, tasks))) is not None:
             return status

@@ -6,8 +6,8 @@ from contextlib import suppress
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement.answers.setup import read_overview
 from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
-from ovirt_placement.answers.setup.previous import read_overview
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.policies import Policy

@@ -1,12 +1,15 @@
-"""Our policy units by the engine's types, and the requests that lead a policy to what it is to hold."""
+"""What the engine has of policies and units, and the requests that lead a policy to what it is to hold."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Self
 
 from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
 from lxml.etree import tostring
 
+from ovirt_placement.engine import policies
 from ovirt_placement.engine.clusters import PolicyUser
+from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.policies import (
     ENTRIES,
     Entries,
@@ -113,6 +116,49 @@ def with_properties(policy: PolicyContent, properties: Mapping[str, str]) -> Pol
 def left_of(entries: Entries, gone: Collection[str]) -> Entries:
     """Without those that are gone."""
     return {unit: number for unit, number in entries.items() if unit not in gone}
+
+
+# -- What the engine has.
+#: The engine's policy that ours is made like if it is made like no other.
+BASE = "none"
+BASE_ID = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
+
+
+@dataclass(frozen=True)
+class Overview:
+    """All policies of the engine without their units, the clusters that use them, and all units."""
+
+    units: Units
+    heads: tuple[PolicyHead, ...]
+    users: tuple[PolicyUser, ...]
+
+    def named(self, name: str) -> PolicyHead | None:
+        return next((head for head in self.heads if head.name == name), None)
+
+    def undone(self, policy: str, plan: SetupPlan) -> Self:
+        """As the undoing of a policy leaves it."""
+        by_id = {head.id: head for head in (*self.heads, *plan.others)}
+        heads = [head for head in by_id.values() if head.name != policy]
+        if plan.after is not None:
+            heads.append(plan.after.head)
+        users = {user.id: user for user in (*self.users, *plan.users)}
+        return replace(self, heads=tuple(heads), users=tuple(users.values()))
+
+
+def read_overview(connection: EngineConnection) -> Overview:
+    """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do.
+
+    An engine that refuses to rename its own policy shows the new name until it restarts.
+    """
+    units = Units(policies.read_units(connection))
+    heads = (replace(one, name=BASE) if one.id == BASE_ID else one for one in policies.read_heads(connection))
+    return Overview(units, tuple(heads), policies.read_users(connection))
+
+
+def read_policy(connection: EngineConnection, overview: Overview, name: str) -> PolicyContent | None:
+    """Read a policy with its units; None if the engine has none of the name."""
+    head = overview.named(name)
+    return None if head is None else policies.read_content(connection, head)
 
 
 # -- Single requests that change a policy or what a cluster uses.

@@ -9,8 +9,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.answers.document import ChangeDocument
-from ovirt_placement.answers.setup import MANDATORY, SetupPlan
-from ovirt_placement.answers.setup.previous import Overview
+from ovirt_placement.answers.setup import MANDATORY, Overview, SetupPlan
 from ovirt_placement.engine.clusters import PolicyUser
 from ovirt_placement.engine.policies import PolicyContent
 from ovirt_placement.model.names import Named, counted

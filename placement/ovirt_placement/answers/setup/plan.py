@@ -38,7 +38,7 @@ class UnitChoice:
 class Seen:
     """What setup begins with."""
 
-    overview: previous.Overview
+    overview: setup.Overview
     #: The engine's own policy that ours is made like: usually `none`.
     base: PolicyContent
     #: The policy before any unit is added: as it is, or as it is to be made.
@@ -49,14 +49,14 @@ class Seen:
 
 def read_seen(
     connection: EngineConnection,
-    overview: previous.Overview,
+    overview: setup.Overview,
     policy: str,
     clusters: Iterable[PolicyUser],
-    origin: str = previous.BASE,
+    origin: str = setup.BASE,
 ) -> Seen:
     """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
-    found = previous.read_policy(connection, overview, policy)
-    name = origin if found is None else previous.origin_of(found.head.description) or previous.BASE
+    found = setup.read_policy(connection, overview, policy)
+    name = origin if found is None else previous.origin_of(found.head.description) or setup.BASE
     base = overview.named(name)
     if base is None:
         raise UserError(

@@ -1,10 +1,9 @@
-"""What the engine has before setup, what is remembered of it, which policies setup works on; its undoing."""
+"""What was before setup and is remembered of it, which policies setup works on, and its undoing."""
 
 import re
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Self
 
 import msgspec
 
@@ -116,56 +115,15 @@ def with_returned(policy: PolicyContent) -> PolicyContent:
     )
 
 
-# -- What the engine has.
-#: The engine's policy that ours is made like if it is made like no other.
-BASE = "none"
-BASE_ID = "b4ed2332-a7ac-4d5f-9596-99a439cb2812"
 #: The policy that setup makes if it is asked for no other. A copy of another than `none` adds its name.
 DEFAULT = "ovirt-placement"
 #: A cluster has one of these while it is upgraded, and gets back what it had before: not ours to change.
 _UPGRADING = frozenset({"7677771e-5eab-422e-83fa-dc04080d21b7", "8d5d7bec-68de-4a67-b53e-0ac54686d586"})
 
 
-@dataclass(frozen=True)
-class Overview:
-    """All policies of the engine without their units, the clusters that use them, and all units."""
-
-    units: setup.Units
-    heads: tuple[PolicyHead, ...]
-    users: tuple[PolicyUser, ...]
-
-    def named(self, name: str) -> PolicyHead | None:
-        return next((head for head in self.heads if head.name == name), None)
-
-    def undone(self, policy: str, plan: setup.SetupPlan) -> Self:
-        """As the undoing of a policy leaves it."""
-        by_id = {head.id: head for head in (*self.heads, *plan.others)}
-        heads = [head for head in by_id.values() if head.name != policy]
-        if plan.after is not None:
-            heads.append(plan.after.head)
-        users = {user.id: user for user in (*self.users, *plan.users)}
-        return replace(self, heads=tuple(heads), users=tuple(users.values()))
-
-
-def read_overview(connection: EngineConnection) -> Overview:
-    """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do.
-
-    An engine that refuses to rename its own policy shows the new name until it restarts.
-    """
-    units = setup.Units(policies.read_units(connection))
-    heads = (replace(one, name=BASE) if one.id == BASE_ID else one for one in policies.read_heads(connection))
-    return Overview(units, tuple(heads), policies.read_users(connection))
-
-
-def read_policy(connection: EngineConnection, overview: Overview, name: str) -> PolicyContent | None:
-    """Read a policy with its units; None if the engine has none of the name."""
-    head = overview.named(name)
-    return None if head is None else policies.read_content(connection, head)
-
-
 # -- Which policy each cluster had before setup gave it another, and the requests that give it back.
 def restore_policies(
-    overview: Overview, head: PolicyHead, *, all_users: bool
+    overview: setup.Overview, head: PolicyHead, *, all_users: bool
 ) -> Iterator[tuple[PolicyUser, PolicyRequest]]:
     """Give its clusters, or those that it remembers, what they had; each with its policy by then."""
     heads, former = {one.id: one for one in overview.heads}, remembered(head.description).clusters
@@ -180,7 +138,7 @@ def restore_policies(
             yield replace(user, policy=before.id), request
 
 
-def properties_since(overview: Overview, user: PolicyUser, policy: str) -> dict[str, str] | None:
+def properties_since(overview: setup.Overview, user: PolicyUser, policy: str) -> dict[str, str] | None:
     """What setup has changed since the cluster had this policy, as it was; None if it came from elsewhere."""
     heads = {one.id: one for one in overview.heads}
     at, passed, properties = user.policy, set[str](), dict[str, str]()
@@ -194,7 +152,7 @@ def properties_since(overview: Overview, user: PolicyUser, policy: str) -> dict[
     return properties
 
 
-def _hand_on(overview: Overview, head: PolicyHead) -> Iterator[tuple[PolicyHead, PolicyRequest]]:
+def _hand_on(overview: setup.Overview, head: PolicyHead) -> Iterator[tuple[PolicyHead, PolicyRequest]]:
     """Let policies whose clusters had this one, which forgets it, remember what they had before it."""
     before = remembered(head.description).clusters
     stays = origin_of(head.description) is None
@@ -214,7 +172,7 @@ def _hand_on(overview: Overview, head: PolicyHead) -> Iterator[tuple[PolicyHead,
 
 
 def _staying(
-    overview: Overview, policy: PolicyContent, after: PolicyContent
+    overview: setup.Overview, policy: PolicyContent, after: PolicyContent
 ) -> Iterator[tuple[PolicyUser, PolicyRequest]]:
     """What becomes of clusters that keep a policy without our units; each with its properties by then.
 
@@ -240,9 +198,9 @@ def _staying(
             yield by_then, setup.assign(user, policy.head.id, back, sentence)
 
 
-def _origin(overview: Overview, head: PolicyHead) -> PolicyHead:
+def _origin(overview: setup.Overview, head: PolicyHead) -> PolicyHead:
     """The policy that this one was made like: the engine's own, which always stay."""
-    name = origin_of(head.description) or BASE
+    name = origin_of(head.description) or setup.BASE
     found = overview.named(name)
     if found is None:
         raise UserError(f"the engine has no policy {name} any more to give the clusters of {head.name}")
@@ -257,10 +215,10 @@ class Target:
     policy: str
     clusters: tuple[PolicyUser, ...] = ()
     #: The engine's policy that it is made like, if it must be made.
-    origin: str = BASE
+    origin: str = setup.BASE
 
 
-def targets(overview: Overview, *, for_users: bool) -> tuple[Target, ...]:
+def targets(overview: setup.Overview, *, for_users: bool) -> tuple[Target, ...]:
     """Every policy that some cluster uses; in place of one that is locked, a copy of it.
 
     With `for_users`, clusters are named that use theirs already: they are to have its parameters. Raises
@@ -283,12 +241,12 @@ def targets(overview: Overview, *, for_users: bool) -> tuple[Target, ...]:
     return tuple(named.values())
 
 
-def upgrading(overview: Overview) -> tuple[str, ...]:
+def upgrading(overview: setup.Overview) -> tuple[str, ...]:
     """The names of clusters that are left alone."""
     return tuple(user.name for user in overview.users if user.policy in _UPGRADING)
 
 
-def changed(connection: EngineConnection, overview: Overview) -> Iterator[PolicyHead]:
+def changed(connection: EngineConnection, overview: setup.Overview) -> Iterator[PolicyHead]:
     """The policies in which setup has left a trace, each after those that it remembers of its clusters.
 
     Where a cluster returns to, all its properties are known again by then.
@@ -305,9 +263,9 @@ def changed(connection: EngineConnection, overview: Overview) -> Iterator[Policy
             yield head
 
 
-def _copy(overview: Overview, head: PolicyHead) -> str:
+def _copy(overview: setup.Overview, head: PolicyHead) -> str:
     """The name of the copy of a locked policy: one that is there, or a new one's."""
-    usual = DEFAULT if head.name == BASE else f"{DEFAULT}-{head.name}"
+    usual = DEFAULT if head.name == setup.BASE else f"{DEFAULT}-{head.name}"
     copies = [one.name for one in overview.heads if origin_of(one.description) == head.name]
     if copies:
         return usual if usual in copies else copies[0]
@@ -330,7 +288,7 @@ _REMEMBERING = "remember in the policy's description the properties that go mean
 _FORGETTING = "forget in the policy's description what was before"
 
 
-def undo(overview: Overview, policy: PolicyContent) -> setup.SetupPlan:
+def undo(overview: setup.Overview, policy: PolicyContent) -> setup.SetupPlan:
     """In order. Raises `UserError` for what the engine would refuse."""
     head, units = policy.head, overview.units
     handed_on = tuple(_hand_on(overview, head))
