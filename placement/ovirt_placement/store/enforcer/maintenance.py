@@ -159,7 +159,7 @@ ORDERS: Final[Mapping[str, RunOrder]] = {
 
 
 class Overtaken(UserError):
-    """The cluster has a run already, by the person whom the text names; or a run is in no state to obey."""
+    """The cluster has a run already, by the person whom the text names; or a run cannot obey any more."""
 
     @classmethod
     def by(cls, run: MaintenanceRun) -> Self:
@@ -216,7 +216,9 @@ class MaintenanceStore(StoreAccess):
         with self._transaction() as rows:
             values = {"state": order.state.value, "updated": now()}
             obeys = rows.change(maintenance_runs, here, _in_states(order.after), **values)
-            (run,) = _runs(rows, here)
+            run = next(iter(_runs(rows, here)), None)
+            if run is None:
+                raise Overtaken(f"there is no maintenance run {run_id} any more")
             if not obeys:
                 raise Overtaken.by(run)
             _record(rows, UserActionKind(f"maintenance_{name}"), run, set_by)
