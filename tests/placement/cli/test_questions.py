@@ -299,7 +299,8 @@ def test_our_unit_alone_refuses_by_a_chain_and_both_by_a_peer(asking: StateAskin
         [sentence("c", "g2"), "AffinityFilter"]
     ]
     assert reported(asking, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain)) == [
-        [sentence("b", "g1"), "AffinityFilter", "VmAffinityGroups"]
+        [sentence("b", "g1"), "AffinityFilter", "VmAffinityGroups"],
+        [sentence("c", "g2"), "AffinityFilter"],
     ]
 
 
