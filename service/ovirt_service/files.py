@@ -132,6 +132,21 @@ def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]
         yield
 
 
+@contextlib.contextmanager
+def held_alone(path: Path | str, busy: str) -> Iterator[None]:
+    """Hold the lock of a file or folder. Raises `UserError` in these words if another process holds it.
+
+    Where it cannot be opened, or its file system has no locks, it goes on without.
+    """
+    with contextlib.ExitStack() as opened:
+        with contextlib.suppress(OSError):
+            descriptor = os.open(path, os.O_RDONLY | _FLAGS)
+            opened.callback(os.close, descriptor)
+            if not _is_locked(descriptor):
+                raise UserError(busy)
+        yield
+
+
 def _is_locked(file: int) -> bool:
     with contextlib.suppress(BlockingIOError):
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import fcntl
-import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from functools import partial
@@ -25,7 +23,6 @@ from ovirt_placement.answers.setup.answer import PolicyChange, SetupOutcome, pol
 from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
 from ovirt_placement.cli import changes
 from ovirt_placement.cli.questions import add_command
-from ovirt_placement.config import Config
 from ovirt_placement.engine import policies
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineSetupError
@@ -34,6 +31,7 @@ from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.store.keys import DefaultKeyChange, DefaultKeys, KeyStore
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
+from ovirt_service.files import held_alone
 from ovirt_service.text import say
 
 if TYPE_CHECKING:
@@ -277,11 +275,16 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser], 
     changes.add_writing(parser)
 
 
+#: One configured by the environment alone keeps no other away.
+_BUSY = "another ovirt-placement setup changes policies now: run setup again when it has ended"
+
+
 def run(args: argparse.Namespace) -> int:
     _check_options(args)
     with ExitStack() as held:
         if not args.dry_run:
-            _hold_alone(held, config.load(args.config))
+            # Two at once would attach units twice: the engine then refuses every change until it restarts.
+            held.enter_context(held_alone(config.load(args.config).source, _BUSY))
         connection = held.enter_context(changes.connected(args))
         asked, overview = _Setup(args, connection), read_overview(connection)
         notes, tasks = tuple(asked.left_alone(overview)), tuple(asked.tasks(overview))
@@ -294,23 +297,6 @@ def run(args: argparse.Namespace) -> int:
         reported = "; ".join(f"{one.policy}: {one.error}" for one in failed)
         raise UserError(f"{len(failed)} of {len(answer.policies)} policies stay as they are: {reported}")
     return 0
-
-
-def _hold_alone(held: ExitStack, configuration: Config) -> None:
-    """Two at once would attach units twice: the engine then refuses every change until it restarts.
-
-    Raises `UserError` if another has this configuration. One of the environment alone keeps none away.
-    """
-    try:
-        file = os.open(configuration.source, os.O_RDONLY | os.O_CLOEXEC)
-        held.callback(os.close, file)
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UserError(
-            "another ovirt-placement setup changes policies now: run setup again when it has ended"
-        ) from None
-    except OSError:
-        pass
 
 
 _NOT_UNDOING = (

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import stat
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -41,7 +40,7 @@ from ovirt_placement.store.sql.connections import (
 from ovirt_placement.store.sql.schema import VERSION, Marker, make_tables, version
 from ovirt_service import identity
 from ovirt_service.errors import OutcomeUnknown, UserError
-from ovirt_service.files import make_as_folder
+from ovirt_service.files import held_alone, make_as_folder
 
 #: Any number will do, as long as it is always the same: two processes must not make the tables at once.
 _POSTGRESQL_LOCK = 7_220_417
@@ -224,17 +223,8 @@ class Database:
 
         Raises `UserError` if another process does so now, from a look at it until it is made.
         """
-        with ExitStack() as held:
-            if self._path is not None:
-                try:
-                    folder = os.open(self._path.parent, os.O_RDONLY | os.O_DIRECTORY)
-                    held.callback(os.close, folder)
-                    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except BlockingIOError:
-                    busy = "another command makes or restores it now; wait for its end"
-                    raise UserError(f"store {self.name}: {busy}") from None
-                except OSError:
-                    pass  # opening the store says why
+        busy = f"store {self.name}: another command makes or restores it now; wait for its end"
+        with held_alone(self._path.parent, busy) if self._path else nullcontext():
             yield
 
     def begin_again(self, fill: Callable[[Connection], _Result]) -> _Result:
