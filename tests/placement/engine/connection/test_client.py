@@ -264,10 +264,11 @@ def _all_open_below(number: int) -> Iterator[None]:
 
 
 def _seconds(connection: EngineConnection, method: str) -> float:
-    began = time.perf_counter()
+    """Of the processor, for requests in this thread: other tests keep all cores busy."""
+    began = time.thread_time()
     for _ in range(REQUESTS):
         connection.send(method, "/vms")
-    return time.perf_counter() - began
+    return time.thread_time() - began
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
