@@ -102,6 +102,25 @@ def test_domains_by_tag_fail_whole(ha: Ask) -> None:
     assert restarts in ha.text(0, "--domain rack-2")
 
 
+@pytest.mark.parametrize(
+    ("failures", "arguments", "restored"),
+    [
+        (1, "--hosts north,south", False),
+        (1, "--failures 2", False),
+        (2, "--failures 2", True),
+        (2, "", True),
+        (1, "--domains", True),
+    ],
+)
+def test_the_enforcer_is_named_where_it_restores_what_was_asked_about(
+    ha: Ask, failures: int, arguments: str, restored: bool
+) -> None:
+    """As many hosts as the cluster reserves for, and each failure domain."""
+    ha.asking.configuration = TAGS
+    parts = (cluster(name="blue", ha_reservation=True, ha_failures=failures), *RACKS[1:])
+    assert ("ovirt-enforcer plan" in ha.text(1, arguments, *parts)) is restored
+
+
 def test_domains_by_list_and_several_at_once(ha: Ask) -> None:
     ha.asking.configuration = LISTED
     listed = "Failure domains of cluster blue: feed-a (north, east); feed-b (south, west)"

@@ -223,11 +223,20 @@ def notes(answer: HaCheckDocument, snapshot: Snapshot) -> Iterator[str]:
         hosts = ",".join(typed(host, snapshot.hosts) for host in unsafe[0].losses[0].hosts)
         yield "Each start, and the migrations that follow:"
         yield f"  ovirt-placement what-if --down {hosts}"
-    if any(snapshot.cluster_by_id[found.cluster.id].ha_reservation for found in unsafe):
+    if any(
+        _is_reserved_for(loss, snapshot.cluster_by_id[one.cluster.id])
+        for one in unsafe
+        for loss in one.losses
+    ):
         yield "Migrations that restore the reservation, with [enforcer.ha] repair = true (docs/ha.md):"
         yield "  ovirt-enforcer plan"
     for found in answer.clusters:
         yield from _remarks(found)
+
+
+def _is_reserved_for(loss: LostSet, cluster: Cluster) -> bool:
+    """Whether the enforcer restores what survives this: a failure domain, or no more hosts than are set."""
+    return cluster.ha_reservation and (len(loss.domains) == 1 or len(loss.hosts) <= cluster.ha_failures)
 
 
 def _remarks(found: CheckedCluster) -> Iterator[str]:
