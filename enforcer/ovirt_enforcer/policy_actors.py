@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from ovirt_placement.answers.document import listed
 from ovirt_placement.answers.plans import reason
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_names, host_name, named_groups, named_host, named_vm
@@ -261,6 +262,24 @@ def balance_unit(cluster: Cluster) -> str | None:
     if named is None and _HIGH in cluster.scheduling_properties and _LOW not in cluster.scheduling_properties:
         return _EVEN
     return named if named in (_OURS, _EVEN) else None
+
+
+def measured_by(cluster: Cluster) -> bool:
+    """Whether its balance is the engine's own, which goes by CPU use that no rule of ours need ask for."""
+    return balance_unit(cluster) == _EVEN
+
+
+def unmeasured(snapshot: Snapshot, cluster: str) -> str:
+    """Why the engine's own balance cannot be simulated, in words; empty if it can, or takes no part."""
+    hosts, mine = (
+        snapshot.hosts_of_cluster.get(cluster, ()),
+        (vm for vm in snapshot.vms if vm.cluster == cluster),
+    )
+    names = [host.name for host in hosts if host.up and host.cpu_percent is None]
+    names += [vm.name for vm in mine if vm.movable and vm.usage_cpu_percent is None]
+    if not names or not measured_by(snapshot.cluster_by_id[cluster]):
+        return ""
+    return f"the CPU use of {listed(names)} is not known, by which {_EVEN} goes"
 
 
 def balance(cluster: SimulatedCluster, deadline: Deadline) -> list[SimulatedMigration]:

@@ -14,6 +14,7 @@ from ovirt_enforcer.policy_actors import (
     balance,
     balance_unit,
     enforce_as_engine,
+    unmeasured,
 )
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, NamedGroup, counted, named_cluster, named_groups
@@ -65,7 +66,7 @@ class ClusterSimulation(Record, frozen=True, omit_defaults=False):
     #: Whether it was given up since time ran out; else for the number of migrations.
     out_of_time: bool
     loop: SimulatedLoop | None
-    #: Why nothing was simulated, as what rules hang on is not known yet; empty as a rule.
+    #: Why it is not known whether it settles, as what rules or balance go by is not known; empty as a rule.
     doubt: str
 
 
@@ -101,7 +102,9 @@ def simulate(
     VMs in `frozen` are left alone by the enforcer. The same snapshot comes to the same end, unless the
     deadline cuts it short. Where the engine draws lots, one draw is tried.
     """
-    unit = balance_unit(snapshot.cluster_by_id[cluster])
+    # Where it is not known what the balance goes by, a loop of the others is one, and no rest is.
+    blind = unmeasured(snapshot, cluster)
+    unit = None if blind else balance_unit(snapshot.cluster_by_id[cluster])
     names = (Actor.ENFORCER, Actor.ENGINE, *((Actor.BALANCE,) if unit is not None else ()))
     actors = Actors(names, frozen, options)
     why = doubt(snapshot, cluster)
@@ -113,13 +116,13 @@ def simulate(
         loop = SimulatedLoop(went.loop, named_groups(groups, snapshot), not deadline.over, units)
     return ClusterSimulation(
         cluster=named_cluster(cluster, snapshot),
-        outcome=went.outcome,
+        outcome=SimulationOutcome.UNSETTLED if blind and loop is None else went.outcome,
         migrations=len(went.migrations),
         actors=names,
         balance=unit,
         out_of_time=went.out_of_time and went.outcome is SimulationOutcome.UNSETTLED,
         loop=loop,
-        doubt=why,
+        doubt=why or blind,
     )
 
 

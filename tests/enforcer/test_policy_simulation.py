@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from ovirt_enforcer.cli.main import main
+from ovirt_enforcer.cli.plan import LOOP
 from ovirt_enforcer.policy_actors import Actor, Actors, SimulatedCluster, balance_unit, best_host
 from ovirt_enforcer.policy_simulation import (
     ClusterSimulation,
@@ -45,6 +47,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.configuration import write_configuration
 from tests.examples import examples
 from tests.placement.cli.setup.policies import unit_id
 from tests.placement.planning.clusters import drawn
@@ -171,6 +174,24 @@ def test_a_soft_group_draws_a_vm_to_where_the_balance_takes_it_from() -> None:
     assert "affinity group soft" in found.loop.migrations[1].because
 
 
+def test_of_an_engine_the_cpu_use_is_read_by_which_its_balance_goes(tmp_path: Path) -> None:
+    engine = Engine.from_snapshot(HOT, clock=START)
+    engine.policies.update_cluster(CLUSTER, policy_name="evenly_distributed")
+    with closing(serve(engine)) as server:
+        config = str(write_configuration(tmp_path, server.api_url))
+        assert main(["simulate-policy", "--config", config]) == LOOP
+
+
+@pytest.mark.parametrize(("state", "outcome"), [(HOT, "UNSETTLED"), (SPLIT, "LOOP")])
+def test_where_it_is_not_known_nothing_is_said_to_settle(state: Snapshot, outcome: str) -> None:
+    unknown = [structs.replace(vm, usage_cpu_percent=None) for vm in state.vms]
+    evenly = cluster(scheduling_properties=EVENLY)
+    found = simulate(snapshot(evenly, *state.hosts, *unknown, *state.affinity_groups), CLUSTER)
+    assert (found.outcome.name, Actor.BALANCE in found.actors) == (outcome, False)
+    names = ", ".join(sorted(vm.name for vm in unknown))
+    assert found.doubt == f"the CPU use of {names} is not known, by which OptimalForEvenDistribution goes"
+
+
 @pytest.mark.parametrize(("frozen", "by"), [("", Actor.ENFORCER), ("ab", Actor.ENGINE)])
 def test_the_enforcer_draws_it_if_that_repairs_soft_rules_and_is_not_to_leave_it_alone(
     frozen: str, by: Actor
@@ -251,7 +272,7 @@ def test_each_loop_leads_every_vm_back_and_the_same_state_comes_to_the_same_end(
         state = snapshot(evenly, *state.hosts, *state.vms, *state.affinity_groups)
     found = simulate(state, CLUSTER, options=BOTH)
     assert found == simulate(state, CLUSTER, options=replace(BOTH))
-    assert found.outcome is not SimulationOutcome.UNSETTLED
+    assert (found.outcome is SimulationOutcome.UNSETTLED) is bool(found.doubt and found.loop is None)
     if found.loop is not None:
         for name in {one.vm.id for one in found.loop.migrations}:
             legs = [one for one in found.loop.migrations if one.vm.id == name]

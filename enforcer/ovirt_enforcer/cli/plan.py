@@ -19,6 +19,7 @@ from ovirt_enforcer.plans import (
     room_for,
     strategy_name,
 )
+from ovirt_enforcer.policy_actors import measured_by
 from ovirt_enforcer.policy_simulation import SimulationOutcome, Simulations, simulate, simulation_text
 from ovirt_enforcer.settings import EnforcerSettings, recorded_settings
 from ovirt_placement import config as configuration
@@ -33,6 +34,7 @@ from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot, Vm, state_file
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.model.names import counted
+from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
@@ -318,6 +320,19 @@ def asked(args: argparse.Namespace) -> Asked:
     return replace(found, options=replace(found.options, repair=args.repair)) if args.repair else found
 
 
+def _asked_measured(args: argparse.Namespace, _: Measured) -> Asked:
+    """With the CPU use by which the engine's own balance goes, where it takes part."""
+    found = asked(args)
+    if args.state is not None or not any(map(measured_by, found.snapshot.clusters)):
+        return found
+    from ovirt_placement.engine.connection.client import EngineConnection
+    from ovirt_placement.engine.topology import read_statistics
+
+    with EngineConnection(configuration.load(args.config).engine) as connection:
+        read = read_statistics(connection, frozenset({HOST_STATISTICS, VM_STATISTICS}))
+    return replace(found, snapshot=read.over(found.snapshot))
+
+
 def _add_reading(parser: argparse.ArgumentParser, *, of_file: bool = True) -> None:
     if of_file:
         add_state(parser)
@@ -355,7 +370,7 @@ def _read_known(args: argparse.Namespace, _: Measured) -> "KnownHistory":
 #: How each question is read for its command.
 READINGS: Final = {
     "plan": Reading(lambda args, _: asked(args), _add_reading),
-    "simulate-policy": Reading(lambda args, _: asked(args), _add_reading),
+    "simulate-policy": Reading(_asked_measured, _add_reading),
     "make-room": Reading(questions.read_measured, _add_reading),
     "why-not": Reading(_read_known, partial(_add_reading, of_file=False)),
 }
