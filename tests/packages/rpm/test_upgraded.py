@@ -7,6 +7,7 @@ import pytest
 
 from tests.packages.rpm.building import former_proxy, interpreter, packages, packed_as_earlier, repository
 from tests.packages.rpm.machine import CONFIGURATION, Machine, machine
+from tests.paths import CHECKOUT
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
 
@@ -65,7 +66,8 @@ def test_new_defaults_lie_next_to_a_changed_configuration(upgraded: Machine) -> 
 
 def test_removal_keeps_configuration_and_store(upgraded: Machine) -> None:
     """The last of this file: nothing is installed afterwards."""
-    upgraded.runs("systemctl", "enable", "ovirt-placement-inventory.service")
+    for unit in CHECKOUT.glob("packaging/ovirt-*.service"):
+        upgraded.tries("systemctl", "enable", unit.name.replace("@", "@east"))
     upgraded.dnf("remove", "ovirt-placement*", "ovirt-scheduler-proxy")
     assert "changed by hand" in upgraded.read(f"{CONFIGURATION}.rpmsave")
     assert upgraded.read(STORE) == "not touched\n"
