@@ -198,6 +198,12 @@ def test_an_engine_publishes_where_systemd_lets_it() -> None:
         assert f"/run/{settings['RuntimeDirectory'].replace('%i', engine)}" == str(directory)
 
 
+def test_a_service_may_write_the_audit_log_that_its_page_names() -> None:
+    page = (CHECKOUT / "docs/enforcer/history.md").read_text()
+    (folder,) = re.findall(r'audit_log = "/var/log/(.*)/', page)
+    assert ("LogsDirectory", folder) in _settings(CHECKOUT / "packaging/ovirt-enforcer.service")
+
+
 @pytest.mark.skipif(shutil.which("systemd-sysusers") is None, reason="there is no systemd-sysusers")
 def test_the_users_of_the_units_are_made(tmp_path: Path) -> None:
     (tmp_path / "etc").mkdir()
