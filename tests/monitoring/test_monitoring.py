@@ -20,6 +20,7 @@ ALERTS = {
     one["alert"]: one for group in yaml.safe_load(RULES.read_text())["groups"] for one in group["rules"]
 }
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="there is no promtool")
+MONITORING = CHECKOUT / "docs/monitoring.md"
 PAGE = "file:///usr/share/doc/ovirt-placement/docs/trouble.md"
 
 
@@ -88,7 +89,8 @@ def test_it_asks_for_metrics_that_are_kept_and_leads_to_what_to_do(alert: str) -
     known = {series for one in all_metrics() for series in one.series}
     asked = set(re.findall(r"\bovirt_\w+", rule["expr"]))
     assert asked <= known
-    assert rule["labels"]["severity"] in {"critical", "warning", "info"}
+    (line,) = re.findall(f"^\\| {rule['labels']['severity']} .*$", MONITORING.read_text(), re.MULTILINE)
+    assert f"`{alert.removeprefix('OvirtPlacement')}`" in line
     page, anchor = rule["annotations"]["runbook_url"].split("#")
     assert page == PAGE
     headings = re.findall(r"^## (.+)$", (CHECKOUT / "docs" / "trouble.md").read_text(), re.MULTILINE)
