@@ -34,10 +34,10 @@ class LineFormatter(logging.Formatter):
         return "\n".join(f"    {self._shown(line)}" for line in super().formatException(ei).split("\n"))
 
 
-def log_to_stderr(form: str = "%(levelname)s %(name)s: %(message)s") -> None:
-    """Log from INFO on, in this form, unless a log is set up already."""
+def log_to_stderr() -> None:
+    """Log from INFO on, unless a log is set up already."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(LineFormatter(form))
+    handler.setFormatter(LineFormatter("%(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 

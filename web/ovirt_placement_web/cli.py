@@ -29,7 +29,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _command(arguments: Sequence[str] | None) -> int:
     args = _parser().parse_args(arguments)
-    log_to_stderr("%(levelname)s %(message)s")
+    log_to_stderr()
     try:
         from ovirt_placement_web import serving
     except ModuleNotFoundError as error:

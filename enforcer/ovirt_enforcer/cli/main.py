@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _command(arguments: Sequence[str] | None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     args = _parser(given).parse_args(given)
-    log_to_stderr("%(levelname)s %(message)s")
+    log_to_stderr()
     become_services_user(args)
     status: int = args.run(args)
     return status

@@ -308,7 +308,7 @@ class KeyWatch:
         instead = "decisions are made without them" if records is None else "those read last count"
         self._complaint.say(f"{error}; {instead}" if error else "")
         if last.asked_at == _NEVER and not error and records is None:
-            _log.info("there is no store yet, and so there are no placement keys")
+            _log.info("there is no store yet, and so there are no placement keys and rules")
         # That there was no store before says nothing about the keys of one that does not answer.
         before = _NEVER if records is None else last.read_at
         self._last = WatchedKeys(records, began, before if error else began)
