@@ -48,15 +48,16 @@ class Window(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         except (ZoneInfoNotFoundError, ValueError, OSError):
             raise ValueError(f'time_zone: "{self.time_zone}" is none that this machine knows') from None
 
-    def contains(self, now: datetime) -> bool:
-        """Whether it is open at a moment, which has a time zone, be it another one."""
-        length = timedelta(hours=self.hours)
+    def seconds_left(self, now: datetime) -> float:
+        """How long it stays open from a moment on, which has a time zone, be it another one; 0 if closed."""
+        length, left = timedelta(hours=self.hours), 0.0
         for start in self._starts(now - length):
             # Times of the same zone would be compared, and added to, by what the clocks show.
             elapsed = now.timestamp() - start.timestamp()
-            if elapsed < length.total_seconds():
-                return elapsed >= 0
-        return False
+            if elapsed < 0:
+                break
+            left = max(left, length.total_seconds() - elapsed)
+        return left
 
     def next_start(self, now: datetime) -> datetime:
         return next(at for at in self._starts(now) if at.timestamp() > now.timestamp())

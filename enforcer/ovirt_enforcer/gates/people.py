@@ -328,7 +328,7 @@ def _why_outside(facts: Facts, cluster: str) -> str | None:
     """Outside of the windows of a cluster, where it has any, and within a blackout of it."""
     here = facts.snapshot.cluster_by_id[cluster]
     for one in _windows_of(here, facts.settings.blackouts):
-        if one.contains(facts.now):
+        if one.seconds_left(facts.now) > 0:
             return f'it is within the blackout "{one.start}" for {one.hours:g} h ({one.time_zone})'
     opening = _opening(facts, here)
     if opening is None:
@@ -337,8 +337,12 @@ def _why_outside(facts: Facts, cluster: str) -> str | None:
 
 
 def _until_opening(facts: Facts, cluster: str) -> float:
-    opening = _opening(facts, facts.snapshot.cluster_by_id[cluster])
-    return inf if opening is None else opening.timestamp() - facts.now.timestamp()
+    """Until a window opens or a blackout ends, whichever is first: another one may hold it still."""
+    here = facts.snapshot.cluster_by_id[cluster]
+    ends = (one.seconds_left(facts.now) for one in _windows_of(here, facts.settings.blackouts))
+    opening = _opening(facts, here)
+    opens = inf if opening is None else opening.timestamp() - facts.now.timestamp()
+    return min((opens, *filter(None, ends)))
 
 
 WINDOWS: Final = cluster_gate(
@@ -353,7 +357,7 @@ WINDOWS: Final = cluster_gate(
 def _opening(facts: Facts, cluster: Cluster) -> datetime | None:
     """When the next window of a cluster opens; None if one is open, or there is none."""
     windows = tuple(_windows_of(cluster, facts.settings.windows))
-    if not windows or any(window.contains(facts.now) for window in windows):
+    if not windows or any(window.seconds_left(facts.now) for window in windows):
         return None
     return min((window.next_start(facts.now) for window in windows), key=lambda at: at.timestamp())
 

@@ -337,6 +337,11 @@ def test_a_blackout_closes_within_a_window_too() -> None:
     reason = 'it is within the blackout "30 23 * * *" for 1 h (Europe/Vienna)'
     assert closed(asked, *BLUE) == ("windows", reason)
     assert admitted(at(23, 30, windows=(NIGHT,), blackouts=(backup,)), *BLUE)
+    # The cluster is looked at when it ends, though a start of the same blackout comes before that.
+    again = Window(start="*/20 * * * *", hours=0.75)
+    for blackout in (backup, again):
+        of_it = at(22, 45, windows=(NIGHT,), blackouts=(blackout,))
+        assert of_it.seconds_left(snapshot(*BLUE), CLUSTER) == 2400 + 300 * (blackout is backup)
 
 
 #: What brings back a host that is out of service.
