@@ -276,7 +276,7 @@ def unmeasured(snapshot: Snapshot, cluster: str) -> str:
         (vm for vm in snapshot.vms if vm.cluster == cluster),
     )
     names = [host.name for host in hosts if host.up and host.cpu_percent is None]
-    names += [vm.name for vm in mine if vm.movable and vm.usage_cpu_percent is None]
+    names += [vm.name for vm in mine if vm.host and vm.movable and vm.usage_cpu_percent is None]
     if not names or not measured_by(snapshot.cluster_by_id[cluster]):
         return ""
     return f"the CPU use of {listed(names)} is not known, by which {_EVEN} goes"

@@ -185,8 +185,8 @@ def test_of_an_engine_the_cpu_use_is_read_by_which_its_balance_goes(tmp_path: Pa
 @pytest.mark.parametrize(("state", "outcome"), [(HOT, "UNSETTLED"), (SPLIT, "LOOP")])
 def test_where_it_is_not_known_nothing_is_said_to_settle(state: Snapshot, outcome: str) -> None:
     unknown = [structs.replace(vm, usage_cpu_percent=None) for vm in state.vms]
-    evenly = cluster(scheduling_properties=EVENLY)
-    found = simulate(snapshot(evenly, *state.hosts, *unknown, *state.affinity_groups), CLUSTER)
+    parts = cluster(scheduling_properties=EVENLY), *state.hosts, *unknown, *state.affinity_groups
+    found = simulate(snapshot(*parts, vm("down", usage_cpu_percent=None)), CLUSTER)
     assert (found.outcome.name, Actor.BALANCE in found.actors) == (outcome, False)
     names = ", ".join(sorted(vm.name for vm in unknown))
     assert found.doubt == f"the CPU use of {names} is not known, by which OptimalForEvenDistribution goes"

@@ -236,7 +236,7 @@ class Cycles:
         self._ended_at = self.clock()
 
 
-#: What is no worse than before is written again after this, so that no hour stays empty.
+#: What is no worse than before is written again after this, and in each hour: what lasts is of both.
 _AGAIN_SECONDS: Final = 900.0
 #: Numbers that are the worse the higher they are.
 _Badness = tuple[int, ...]
@@ -244,13 +244,16 @@ _Badness = tuple[int, ...]
 
 @dataclass(eq=False)
 class Sampler:
-    """Writes at once what is worse than what it wrote last, and the rest every 15 minutes; for one thread."""
+    """Writes at once what is worse than what it wrote last in the hour, and the rest every 15 minutes.
+
+    For one thread.
+    """
 
     store: SampleStore
     clock: Callable[[], float]
     #: That of the lease in which is written.
     epoch: Callable[[], int]
-    #: What was written last of what, in which epoch, and when by the clock.
+    #: What was written last of what, in which epoch, and until when by the clock that is enough.
     _written: dict[tuple[str, ...], tuple[_Badness, int, float]] = field(default_factory=dict, init=False)
 
     def record_violations(self, cluster: str, name: str, violations: Iterable[Violation]) -> None:
@@ -270,8 +273,8 @@ class Sampler:
     def _write(self, cluster: str, name: str, badness: _Badness, **seen: int) -> None:
         """Record it if it is worse than what was written last, or that is old or of another epoch."""
         what = cluster, *seen
-        before, epoch, at = self._written.get(what, ((), 0, -math.inf))
-        old = epoch != self.epoch() or self.clock() - at >= _AGAIN_SECONDS
+        before, epoch, until = self._written.get(what, ((), 0, -math.inf))
+        old = epoch != self.epoch() or self.clock() >= until
         if old or any(now > then for now, then in zip(badness, before, strict=True)):
-            self.store.record(cluster, name, **seen)
-            self._written[what] = badness, self.epoch(), self.clock()
+            left = self.store.record(cluster, name, **seen)
+            self._written[what] = badness, self.epoch(), self.clock() + min(left, _AGAIN_SECONDS)

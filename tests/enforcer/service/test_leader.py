@@ -305,6 +305,7 @@ def test_what_stays_the_same_is_written_four_times_an_hour(opening: Opening, clo
 
     with listening(before_cursor_execute=count):
         sampler = Sampler(opening(SampleStore), clock, lambda: 1)
+        clock.now += 5.0  # no moment is the end of an hour, of which a database may see a little more
         while clock.now < 2 * HOUR:
             sampler.record_violations(CLUSTER, "blue", ())
             sampler.judged([verdict(*SAFE)])
@@ -323,6 +324,15 @@ def test_the_worst_of_an_hour_is_written_however_short_it_was(opening: Opening, 
     epoch = 2  # another leader, who knows nothing of what was written
     sampler.judged([verdict(*SAFE)])
     assert [one.ha_survived for one in lately(store)] == [0, 1]
+
+
+def test_what_lasts_over_the_end_of_an_hour_is_of_both(opening: Opening, clock: Clock) -> None:
+    store = opening(SampleStore)
+    sampler = Sampler(store, clock, lambda: 1)
+    for at, found in ((HOUR - 300, UNSAFE), (HOUR + 60, UNSAFE), (HOUR + 300, SAFE), (HOUR + 1200, SAFE)):
+        clock.now = at
+        sampler.judged([verdict(*found)])
+    assert [one.ha_not_restarted for one in lately(store)] == [7, 7]
 
 
 AGAIN = "engine and store: works again"

@@ -229,12 +229,26 @@ def test_this_machines_zone_is_read_as_any_other() -> None:
 def test_a_time_of_day_is_the_last_one_that_has_come(second: int, now: int) -> None:
     clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
     found = read_moment(clock, now, VIENNA)
+    assert now - 25 * 3600 < found <= now
     shown = datetime.fromtimestamp(found, VIENNA).strftime("%H:%M:%S")
-    if shown == clock:  # clocks pass over some times once a year
-        # The day in which clocks are put back has 25 hours.
-        assert -3600 <= now - found < 25 * 3600
-    else:
-        assert shown > clock
+    # Clocks pass over some times once a year, and show some twice.
+    assert shown == clock or abs(int(shown[:2]) - int(clock[:2])) == 1
+    later = (datetime.fromtimestamp(found + more, VIENNA) for more in (3600, 86_400 - 3600, 86_400, 90_000))
+    assert not any(one.strftime("%H:%M:%S") == clock and one.timestamp() <= now for one in later)
+
+
+@pytest.mark.parametrize(
+    ("text", "now", "meant"),
+    [
+        ("02:30", "2026-10-25T02:10:00+01:00", "2026-10-25T02:30:00+02:00"),
+        ("02:30", "2026-10-25T02:40:00+01:00", "2026-10-25T02:30:00+01:00"),
+        ("02:30", "2026-10-25T02:40:00+02:00", "2026-10-25T02:30:00+02:00"),
+        ("02:30", "2026-03-29T03:10:00+02:00", "2026-03-29T01:30:00+01:00"),
+    ],
+)
+def test_in_the_night_in_which_clocks_are_set(text: str, now: str, meant: str) -> None:
+    moment, wanted = (datetime.fromisoformat(one).timestamp() for one in (now, meant))
+    assert read_moment(text, moment, VIENNA) == wanted
 
 
 # -- What the engine says of hosts that its filters refused: it may name one of them for all.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # -- Reads a moment as an administrator writes it: 02:13, yesterday 02:13, 2026-01-31 02:13.
 _CLOCK: Final = re.compile(r"(today +|yesterday +)?(\d{1,2}:\d\d)(:\d\d)?")
+#: How many days ago a time of day may have been.
+_DAYS: Final[Mapping[str, tuple[int, ...]]] = {"": (0, 1), "today": (0,), "yesterday": (1,)}
 _UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _FORMS: Final = "write 02:13, yesterday 02:13, 2026-01-31 02:13 or 2026-01-31T02:13:00+01:00"
 
@@ -35,18 +37,23 @@ def read_moment(text: str, now: float, zone: tzinfo | None = None) -> float:
     today's is still to come. Raises `ValueError`.
     """
     words = text.strip().lower()
-    here = datetime.fromtimestamp(now, zone).replace(tzinfo=None)
+    clock, days = _CLOCK.fullmatch(words), _DAYS["today"]
     try:
-        if short := _CLOCK.fullmatch(words):
-            clock = datetime.strptime(short[2] + (short[3] or ":00"), "%H:%M:%S").time()
-            found = datetime.combine(here.date(), clock)
-            if (short[1] or "").startswith("yesterday") or (short[1] is None and found > here):
-                found -= timedelta(days=1)
+        if clock:
+            at = datetime.strptime(clock[2] + (clock[3] or ":00"), "%H:%M:%S").time()
+            found = datetime.combine(datetime.fromtimestamp(now, zone), at)
+            # In the night in which clocks are set back an hour comes twice: the last one counts.
+            days = _DAYS[(clock[1] or "").strip()]
         else:
             found = datetime.fromisoformat(words.upper().replace(" ", "T", 1))
+        meant = [
+            (found - timedelta(day)).replace(fold=fold, tzinfo=found.tzinfo or zone).timestamp()
+            for day in days
+            for fold in ((0, 1) if clock else (found.fold,))
+        ]
     except ValueError:
         raise ValueError(f'"{text}" is no moment: {_FORMS}') from None
-    return (found if found.tzinfo or zone is None else found.replace(tzinfo=zone)).timestamp()
+    return max([one for one in meant if one <= now] or meant)
 
 
 def moment(text: str) -> float:
@@ -58,7 +65,7 @@ def since_moment(text: str) -> float:
     """A moment, in seconds since the epoch: so long ago, or as that of `--at`."""
     number, unit = text[:-1], text[-1:]
     if unit in _UNIT_SECONDS and number.isdecimal():
-        return time.time() - float(number) * _UNIT_SECONDS[unit]
+        return max(0.0, time.time() - float(number) * _UNIT_SECONDS[unit])
     return moment(text)
 
 

@@ -203,7 +203,8 @@ def _points(starts: range, samples: Iterable[Sample], cluster: str) -> Iterator[
     of_points: list[list[Sample]] = [[] for _ in starts]
     for one in samples:
         if one.cluster == cluster:
-            of_points[max(0, (one.hour - starts[0]) // starts.step)].append(one)
+            # The clock may have been set back since.
+            of_points[min(max(0, (one.hour - starts[0]) // starts.step), len(starts) - 1)].append(one)
     for start, found in zip(starts, of_points, strict=True):
         yield TrendPoint(_local(start * HOUR_SECONDS).isoformat(timespec="minutes"), activity(found))
 

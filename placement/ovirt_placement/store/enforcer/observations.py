@@ -70,16 +70,21 @@ class Samples(NamedTuple):
 class SampleStore(StoreAccess):
     """The samples of one engine's clusters, in a database. Only a leader may write: raises `LeaseLost`."""
 
-    def record(self, cluster: str, cluster_name: str, **seen: int) -> None:
-        """Write down what is seen, by the names of a sample's fields; of an hour the worst of each stands."""
+    def record(self, cluster: str, cluster_name: str, **seen: int) -> float:
+        """Write down what is seen, by the names of a sample's fields; return the seconds left of the hour.
+
+        Of an hour the worst of each stands.
+        """
         worst = {
             name: sign * _most(sign * samples.c[name], sign * seen[name])
             for name, sign in _WORST.items()
             if name in seen
         }
         with self._leading() as rows:
-            key = {"cluster": cluster, "hour": int(rows.now() // HOUR_SECONDS), **dict.fromkeys(_COUNTS, 0)}
+            hour, gone = divmod(rows.now(), HOUR_SECONDS)
+            key = {"cluster": cluster, "hour": int(hour), **dict.fromkeys(_COUNTS, 0)}
             rows.put(samples, key, {"cluster_name": cluster_name, **seen}, **worst)
+        return HOUR_SECONDS - gone
 
     def samples(self, *, since_seconds: float) -> Samples:
         """Read what is known of the last `seconds`."""
