@@ -25,6 +25,7 @@ from ovirt_placement.planning.problem.ends import crowded
 from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal, placement_after
 from ovirt_placement.planning.problem.problem import Move, Problem
 from ovirt_placement.planning.steps import Certified, Frozen, certify, end_of, moves_of, plan_seconds, refusal
+from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, Starts, name_lost
 from ovirt_placement.rules.failover.failures import judge_failures
@@ -273,6 +274,8 @@ def restored(plan: Plan, asked: Asked, deadline: Deadline) -> Plan:
     snapshot, cluster, options = asked.snapshot, plan.cluster, asked.options
     if not snapshot.cluster_by_id[cluster].ha_reservation:
         return plan
+    if doubt(snapshot, cluster):
+        return replace(plan, reservation=Reservation(lost=(), known=False, proven=False))
     end = end_of(snapshot, plan.steps)
     start = failing(end, cluster, options.domains)
     if not start.unplaced:

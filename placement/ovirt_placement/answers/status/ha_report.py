@@ -174,7 +174,9 @@ def _lost_already(found: CheckedCluster) -> Iterator[tuple[str, str]]:
     """By the host that does not answer, or as it is."""
     if found.lost:
         hosts = dict.fromkeys(one.host.name if one.host else "none" for one in found.lost)
-        yield f"already: {listed(list(hosts))}", "\n".join(one.vm.name for one in found.lost if not one.home)
+        fates = ((one.vm.name, one.could_start) for one in found.lost if not one.could_start)
+        vms = (name if could_start is False else f"{name} (not known)" for name, could_start in fates)
+        yield f"already: {listed(list(hosts))}", "\n".join(vms)
 
 
 def _loss(loss: LostSet, by: str = "") -> tuple[str, str]:

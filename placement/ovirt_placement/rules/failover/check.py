@@ -91,8 +91,11 @@ class Starts(Measure):
         self.separable = self.restart_check.nearby and (self.restart_check.plain or not self._order.by_rules)
         self._pages = any(host.free_huge_pages for host in up)
         if everywhere:
-            lost = (one for one in find_lost(snapshot, cluster_id) if one.host not in self._vms)
-            self._vms[NOWHERE] = tuple(one.vm for one in lost)
+            # Those whose host is not to have failed: one that answers may have a VM of which nothing is known.
+            lost = find_lost(snapshot, cluster_id)
+            self._vms[NOWHERE] = tuple(
+                one.vm for one in lost if one.host_status in LEAVABLE or one.host not in self._vms
+            )
 
     def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
         found = self._combined(failed, survivals)
@@ -365,13 +368,15 @@ def _judge(
     spread: Spread | None,
 ) -> Proven:
     known = question.snapshot.host_by_id
+    # In doubt nothing is judged.
+    steps = 0 if doubt(question.snapshot, question.cluster) else question.steps
     answering = (host for host in measure.hosts if known[host].status in LEAVABLE)
     return judge_failures(
         question.snapshot,
         measure,
         failures,
-        question.steps,
+        steps,
         units=single_hosts(answering) if domains is None else whole_domains(domains, measure.hosts),
         examiner=None if spread is None else spread(question),
-        tightest=not question.by_engine,
+        tightest=not question.by_engine and steps > 0,
     )

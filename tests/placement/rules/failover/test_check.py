@@ -236,13 +236,26 @@ def test_a_host_that_answers_and_is_not_up_may_fail_as_well(status: str) -> None
     assert not full.lost
 
 
-def test_what_crashed_is_lost_until_it_runs_and_finds_a_host_or_none() -> None:
-    crashed = ha("a", None, crashed=True), ha("b", None, crashed=True)
-    both = of(host("h1", free_mb=8192), *crashed)
+@pytest.mark.parametrize("host_of_b", [None, "h2"])
+def test_what_crashed_or_is_unknown_is_lost_until_it_runs_and_finds_a_host_or_none(
+    host_of_b: str | None,
+) -> None:
+    status = {"status": "unknown"} if host_of_b else {"crashed": True}
+    lost = ha("a", None, crashed=True), ha("b", host_of_b, **status)
+    silent = host("h2", status="preparing_for_maintenance")
+    both = of(host("h1", free_mb=8192), silent, *lost)
     assert (both.safe, [one.home for one in both.lost]) == (False, ["h1", "h1"])
-    one = of(host("h1", free_mb=6000), *crashed)
+    one = of(host("h1", free_mb=6000), silent, *lost)
     assert sorted(str(each.home) for each in one.lost) == ["None", "h1"]
     assert of(host("h1"), ha("a", "h1"), host("h2")).lost == ()
+
+
+def test_in_doubt_nothing_is_lost_nor_survived_and_no_host_refuses() -> None:
+    doubtful = host("h2", free_mb=0, memory_uncounted=True)
+    found = of(host("h1"), doubtful, A, ha("b", None, crashed=True))
+    assert (found.safe, found.losses, found.survived, found.unjudged) == (False, (), 0, 2)
+    assert [one.unjudged for one in found.lost] == [True]
+    assert by_engine(snapshot(host("h1"), doubtful, A), CLUSTER, 1).safe is None
 
 
 def test_survivals_of_two_hosts_may_not_reckon_with_a_peer_that_goes_with_the_other() -> None:
