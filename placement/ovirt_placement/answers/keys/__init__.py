@@ -25,7 +25,7 @@ from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, MissingNodeKeys, Mistake, MistakenKey
 from ovirt_placement.rules.placement_keys.judgement import KeyDecision, KeyFailure
 from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind, settings_of
-from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, decide_vm
+from ovirt_placement.rules.placement_keys.units import KEY_FILTER, KEY_WEIGHT, decide_vm, ranked_first
 
 # -- Says what placement keys are and what is wrong with them, with names in place of ids.
 #: What keys do not do without one of our units.
@@ -169,6 +169,7 @@ def _sum(score: KeyScore) -> str:
 
 # -- One placement by keys, step by step and host by host.
 _OTHERS = "Other filters refuse every host: keys have nothing to choose from."
+_LAST = "Last whatever keys say, since kept free for a failover or away from the VM's closure"
 
 
 class HostPlace(HostKeys, frozen=True, omit_defaults=False, kw_only=True):
@@ -196,7 +197,7 @@ class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain
     #: Whether its storage binds the VM to a host, so that keys have no say.
     local_storage: bool
     sentence: str
-    #: What the policy lacks for keys to count, in a sentence.
+    #: What comes last whatever keys say, and what the policy lacks for keys to count, in a sentence each.
     notes: tuple[str, ...]
     hosts: tuple[HostPlace, ...]
 
@@ -225,8 +226,11 @@ def keys_explain(
     refused = _refused(snapshot, vm)
     left = [host for host in asked if host not in refused]
     every = decide_vm(snapshot, vm, asked, settings)
-    decision = every if every.failed is not None else decide_vm(snapshot, vm, left, settings)
+    accepted = [host for host in left if every.judgement is None or host in every.judgement.accepted]
+    first = ranked_first(snapshot, vm.id, accepted)
+    decision = every if every.failed is not None else decide_vm(snapshot, vm, first or left, settings)
     others = every.failed is None and not left
+    last = [host_name(host, snapshot) for host in accepted if host not in first]
     return with_names(
         KeysExplainDocument,
         decision,
@@ -235,7 +239,10 @@ def keys_explain(
         cluster=vm.cluster,
         host=vm.host,
         sentence=_OTHERS if others else _outcome(decision, snapshot, whole=whole),
-        notes=tuple(without_effect([snapshot.cluster_by_id[vm.cluster]])),
+        notes=(
+            *((f"{_LAST}: {listed(last, whole=whole)}.",) if last else ()),
+            *without_effect([snapshot.cluster_by_id[vm.cluster]]),
+        ),
         hosts=tuple(
             with_names(HostPlace, one, snapshot, refused_by=refused.get(one.host, ())) for one in every.hosts
         ),

@@ -91,7 +91,7 @@ class Starts(Measure):
         self.separable = self.restart_check.nearby and (self.restart_check.plain or not self._order.by_rules)
         self._pages = any(host.free_huge_pages for host in up)
         if everywhere:
-            # Those whose host is not to have failed: one that answers may have a VM of which nothing is known.
+            # A host that answers may have one, too, of which nothing is known.
             lost = find_lost(snapshot, cluster_id)
             self._vms[NOWHERE] = tuple(
                 one.vm for one in lost if one.host_status in LEAVABLE or one.host not in self._vms

@@ -182,6 +182,13 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
     )
 
 
+def ranked_first(snapshot: Snapshot, vm: str, accepted: Sequence[str]) -> list[str]:
+    """Of hosts that accept a VM, those that no others come before whatever its keys say."""
+    last = parting_hosts(snapshot, vm, accepted)
+    places = [(host in last, snapshot.host_by_id[host].failover) for host in accepted]
+    return [host for host, place in zip(accepted, places, strict=True) if place == min(places)]
+
+
 def _judgements(snapshot: Snapshot, request: Request) -> list[KeyJudgement]:
     """For each VM that keys have a say about, how far the hosts came; nothing for a VM that is not known."""
     settings, hosts = settings_of(request.parameters), request.candidate_hosts

@@ -120,6 +120,16 @@ def test_explain_leaves_the_present_host_out(asking: StateAsking) -> None:
     assert asking.data(0, "keys explain v1", state)["choice"] == ["h2"]
 
 
+def test_explain_chooses_no_host_that_the_weight_ranks_last_whatever_keys_say(asking: StateAsking) -> None:
+    hosts = host("h1", failover=True), host("h2"), host("h3", failover=True)
+    state = keyed(*hosts, vm("v1"), keys=(key("GEN", resource="v1"), node_key("h1", "GEN")))
+    assert asking.lines(0, "keys explain v1", state)[-2:] == [
+        "Round 10 (above -10): h2.",
+        "Last whatever keys say, since kept free for a failover or away from the VM's closure: h1, h3.",
+    ]
+    assert asking.data(0, "where v1 --placement-keys", state)["hosts"][0]["host"] == "h2"
+
+
 def test_explain_says_that_local_storage_decides(asking: StateAsking) -> None:
     local = msgspec.structs.replace(
         keyed(cluster(data_center="dc"), host("h1"), vm("v1")),
