@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import unread
 from ovirt_placement.rules.placement_rules.in_force import not_known_yet
@@ -61,18 +62,25 @@ def believed(snapshot: Snapshot, known: dict[str, Believed] | None = None, now: 
     """
     percent = {cluster.id: cluster.memory_overcommit_percent for cluster in snapshot.clusters}
     known = {} if known is None else known
+    there = snapshot.vms_of_host
+    coming = grouped((vm.migrating_to, vm) for vm in snapshot.vms if vm.migrating_to not in (None, vm.host))
     hosts = tuple(
-        _believed_of(host, percent.get(host.cluster, 100), snapshot, known, now) for host in snapshot.hosts
+        _believed_of(
+            host,
+            percent.get(host.cluster, 100),
+            (*there.get(host.id, ()), *coming.get(host.id, ())),
+            known,
+            now,
+        )
+        for host in snapshot.hosts
     )
     if all(map(is_, hosts, snapshot.hosts)):
         return snapshot
     return replace(snapshot, hosts=hosts)
 
 
-def _believed_of(
-    host: Host, percent: int, snapshot: Snapshot, known: dict[str, Believed], now: float
-) -> Host:
-    vms, last = snapshot.vms_of_host.get(host.id, ()), known.get(host.id)
+def _believed_of(host: Host, percent: int, vms: Sequence[Vm], known: dict[str, Believed], now: float) -> Host:
+    last = known.get(host.id)
     if last is None or last.reported is not host or last.percent != percent or last.vms != vms:
         last = known[host.id] = _believe(host, percent, vms, None if last is None else last.seen, now)
     return last.host
@@ -81,21 +89,23 @@ def _believed_of(
 def _believe(
     host: Host, percent: int, vms: Sequence[Vm], seen: Mapping[str, float] | None, now: float
 ) -> Believed:
-    """A VM that is being launched counts as pending, and is deducted already.
+    """A VM that is being launched, or is on its way there, is pending: that is deducted, if all others are.
 
     Doubtful is only more than the memory of VMs leaves: what they take besides is an estimate where devices
     were not read. A host that was never reached has no memory yet.
     """
-    taking = [vm for vm in vms if vm.status != "wait_for_launch"]
+    there = [vm for vm in vms if vm.host == host.id]
+    taking = [vm for vm in there if vm.status != "wait_for_launch"]
+    pending = [vm for vm in vms if vm.host != host.id or vm.status == "wait_for_launch"]
     whole_mb = host.memory_mb * percent // 100
-    since = None if seen is None else {vm.id: seen.get(vm.id, now) for vm in vms}
+    since = None if seen is None else {vm.id: seen.get(vm.id, now) for vm in there}
 
     def fits(some: Iterable[Vm]) -> bool:
-        return host.free_mb <= max(0, whole_mb - sum(vm.memory_mb for vm in some))
+        return host.free_mb <= max(0, whole_mb - sum(vm.memory_mb for vm in (*some, *pending)))
 
     if not vms or not host.memory_mb or fits(taking):
-        return Believed(host, percent, vms, host, since or dict.fromkeys((vm.id for vm in vms), -inf))
-    most_mb = max(0, whole_mb - sum(map(required_mb, taking)))
+        return Believed(host, percent, vms, host, since or dict.fromkeys((vm.id for vm in there), -inf))
+    most_mb = max(0, whole_mb - sum(map(required_mb, vms)))
     if since is not None and fits(vm for vm in taking if now - since[vm.id] >= _ARRIVAL_SECONDS):
         free_mb = host.free_mb
         for vm in sorted(taking, key=lambda vm: since[vm.id], reverse=True):
