@@ -66,6 +66,8 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     #: How often the hosts report what VMs use, and how far the figures wobble around the state file's.
     statistics_seconds: float = 15.0
     statistics_wobble_percent: float = 5.0
+    #: How often the engine counts the memory of the VMs on each host; 0: whenever one comes or goes.
+    memory_count_seconds: float = 15.0
     #: How often the engine's own affinity enforcement and load balancing run; None switches them off.
     affinity_enforcement_seconds: float | None = None
     load_balancing_seconds: float | None = None
@@ -77,6 +79,7 @@ PROMPT = Settings(
     state_lag_seconds=0.0,
     late_event_probability=0.0,
     statistics_wobble_percent=0.0,
+    memory_count_seconds=0.0,
     host_connecting_seconds=0.0,
 )
 
@@ -181,7 +184,7 @@ class Backend:
         self.settings = settings
         self.random = random.Random(seed)  # noqa: S311 - dice, not secrets
         self.seed = seed
-        self.state = State()
+        self.state = State(counts_late=settings.memory_count_seconds > 0)
         self.jobs = Jobs(self)
         self.faults = Faults()
         #: The message that a command meets whose VM another command holds, by VM id.

@@ -109,11 +109,16 @@ class Engine:
         note_load(backend)
         for seconds, cycle in (
             (settings.statistics_seconds, partial(note_load, backend)),
+            (settings.memory_count_seconds or None, self._count_memory),
             (settings.affinity_enforcement_seconds, AffinityEnforcement(backend, scheduler, migrate).cycle),
             (settings.load_balancing_seconds, partial(external.balance_all, migrate)),
         ):
             if seconds is not None:
                 backend.every(seconds, cycle)
+
+    def _count_memory(self) -> None:
+        with self._backend.lock:
+            self._backend.state.count_memory()
 
     @property
     def faults(self) -> Faults:

@@ -46,14 +46,21 @@ class Cluster(model.Cluster, frozen=True):
 
 
 class Host(model.Host, frozen=True):
-    """`free_mb` is the engine's max_scheduling_memory: what VMs there and on their way there leave over."""
+    """`free_mb` is what VMs there and on their way there leave over."""
 
+    #: The engine's max_scheduling_memory, where it lags behind that.
+    reported_mb: int | None = None
     address: str = "127.0.0.1"
     #: Since when its CPUs have been used more than the policy likes, or less (cpuOverCommitTimeStamp).
     overloaded_since: datetime | None = None
     #: Whether there are updates that the next look for some finds, and whether some were found.
     updates_offered: bool = False
     update_available: bool = False
+
+    def as_reported(self) -> "Host":
+        """The host as the engine's own units see it."""
+        late = self.reported_mb not in (None, self.free_mb)
+        return msgspec.structs.replace(self, free_mb=self.reported_mb) if late else self
 
 
 class Vm(model.Vm, frozen=True):

@@ -48,7 +48,8 @@ class State:
     Once calibrated, a host's figures follow the VMs there and, as `free_mb`, those on their way to it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, counts_late: bool = False) -> None:
+        """With `counts_late` hosts report by whom `count_memory` found last, and by who is on the way."""
         self.data_centers: dict[str, entities.DataCenter] = {}
         self.clusters: dict[str, entities.Cluster] = {}
         self.hosts: dict[str, entities.Host] = {}
@@ -72,6 +73,9 @@ class State:
         #: By host: the VMs there, and the memory that is taken by each that is there or on its way.
         self._there: dict[str, dict[str, entities.Vm]] = defaultdict(dict)
         self._taken: dict[str, dict[str, int]] = defaultdict(dict)
+        self._counts_late = counts_late
+        #: By host, the memory of the VMs that were there when they were last counted.
+        self._counted: dict[str, int] = {}
 
     def calibrate(self) -> None:
         """Take the present figures of all hosts as what their present VMs leave over."""
@@ -86,6 +90,18 @@ class State:
                 own_load=None if load is None else load - busy,
                 huge_pages={size: count + taken[size] for size, count in host.free_huge_pages.items()},
             )
+        self.count_memory()
+
+    def count_memory(self) -> None:
+        """Count the VMs that run on each host, as refreshCommitedMemory does from time to time."""
+        self.revision += 1
+        for host_id in self.hosts if self._counts_late else ():
+            taken = self._taken[host_id].items()
+            self._counted[host_id] = sum(mb for vm_id, mb in taken if not self._is_pending(vm_id, host_id))
+        self._measure(set(self._counted))
+
+    def _is_pending(self, vm_id: str, host_id: str) -> bool:
+        return vm_id not in self._there[host_id] or self.vms[vm_id].status == _TO_COME
 
     def put_cluster(self, cluster: entities.Cluster) -> None:
         """Add or change a cluster, and let its hosts hand out memory as it says from now on."""
@@ -156,7 +172,7 @@ class State:
         """Give the present state for the scheduler: the records as they are, which is quick."""
         return model.Snapshot(
             clusters=tuple(self.clusters.values()),
-            hosts=tuple(self.hosts.values()),
+            hosts=tuple(map(entities.Host.as_reported, self.hosts.values())),
             vms=tuple(self.vms.values()),
             affinity_groups=tuple(self.groups.values()),
             affinity_labels=tuple(self.labels.values()),
@@ -193,9 +209,14 @@ class State:
                 figures["cpu_percent"] = round(min(max(percent, 0.0), 100.0), 6)
             if base.own_load is not None:
                 figures["load_average_5m"] = round(max(base.own_load + busy, 0.0), 6)
+            taken_mb = self._taken[host_id]
+            if self._counts_late:
+                pending = (mb for vm_id, mb in taken_mb.items() if self._is_pending(vm_id, host_id))
+                left = base.capacity_mb - self._counted.get(host_id, 0) - sum(pending)
+                figures["reported_mb"] = max(0, left)
             self.hosts[host_id] = replace(
                 host,
-                free_mb=max(0, base.capacity_mb - sum(self._taken[host_id].values())),
+                free_mb=max(0, base.capacity_mb - sum(taken_mb.values())),
                 free_huge_pages={size: max(0, n - taken[size]) for size, n in base.huge_pages.items()},
                 **figures,
             )

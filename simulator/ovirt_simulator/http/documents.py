@@ -92,7 +92,7 @@ HOST = Shape(
             value("threads", _threads),
         ),
     ),
-    value("max_scheduling_memory", lambda host: host.free_mb * _MIB),
+    value("max_scheduling_memory", lambda host: host.as_reported().free_mb * _MIB),
     value("memory", lambda host: host.memory_mb * _MIB),
     # These two `ovirt_host` reads of every host, for every task.
     "<os><custom_kernel_cmdline></custom_kernel_cmdline></os>",

@@ -89,12 +89,32 @@ def test_a_vm_that_finds_no_place_holds_the_host_until_it_does() -> None:
     assert codes(made) == [602, 33, 61, 67, 15, 63]
 
 
-def test_maintenance_is_refused() -> None:
-    pinned = vm("p", "h1", migratable=False, pinned_hosts=("h1",))
-    made = engine(host("h1"), host("h2", status="maintenance"), pinned)
-    found = [refused(made.hosts.deactivate, name).http_status for name in ("h1", "h2", "h9")]
-    assert found == [409, 409, 400]
+#: What is not to go into maintenance, by the engine's words for it.
+UNFIT: dict[str, tuple[Part, ...]] = {
+    "Host is already in Maintenance mode": (host("h1", status="maintenance"),),
+    "mode, Host is not operational": (host("h1", status="connecting"), vm("a", "h1")),
+    "still has running VMs on it": (host("h1", status="non_responsive"), vm("a", "h1")),
+    "non-migratable VMs are: a": (host("h1"), vm("a", "h1", migratable=False, pinned_hosts=("h1",))),
+    "at least one Host in UP state: cluster1": (host("h1"), vm("a", "h1"), host("h3", status="maintenance")),
+}
+
+
+@pytest.mark.parametrize("words", UNFIT)
+def test_maintenance_is_refused(words: str) -> None:
+    other = () if "UP" in words else (host("h2"),)
+    refusal = refused(engine(*UNFIT[words], *other).hosts.deactivate, "h1")
+    assert refusal.http_status == 409
+    assert words in refusal.detail
+
+
+@pytest.mark.parametrize("status", ["up", "non_responsive", "installing", "reboot"])
+def test_activation_is_refused(status: str) -> None:
+    """Of a host in any other status it is not, be its installation failed."""
+    made = engine(host("h1", status=status), host("h2", status="install_failed"))
     assert refused(made.hosts.activate, "h1").http_status == 409
+    made.hosts.activate("h2")
+    made.advance(10)
+    assert shown(made, "h2") == ["up"]
 
 
 def test_activation_takes_time() -> None:
@@ -167,6 +187,16 @@ def test_incoming_migrations_are_cancelled() -> None:
     assert codes(made) == [62, 620]
 
 
+def test_a_closure_that_an_external_filter_refuses_is_accepted_and_stays(proxy: Proxy) -> None:
+    """Its command succeeds where validation finds hosts: MigrateMultipleVmsCommand, which logs nothing."""
+    proxy.run_filters = lambda names, hosts, vm, properties: reply([])
+    asking = cluster(scheduling_policy=SchedulingPolicy(filters=("AffinityFilter",)))
+    made = engine(asking, host("h1"), host("h2"), *BOTH, group("g", TOGETHER, "a b"), proxy=proxy.url)
+    ordered = made.vms.migrate("a", host_id="h2", closure=True)
+    assert (job(made, ordered.id).status, codes(made)) == ("finished", [])
+    assert shown(made, "a", "b") == ["up h1", "up h1"]
+
+
 def test_what_only_an_external_filter_refuses_stays_without_a_word(proxy: Proxy) -> None:
     proxy.run_filters = lambda names, hosts, vm, properties: reply([] if vm == "a" else hosts)
     asking = cluster(scheduling_policy=SchedulingPolicy(filters=("AffinityFilter",)))
@@ -175,6 +205,23 @@ def test_what_only_an_external_filter_refuses_stays_without_a_word(proxy: Proxy)
     made.advance(200)
     assert shown(made, "h1", "a", "b") == [PREPARING, "up h1", "up h2"]
     assert set(codes(made)) == {67, 620, 63, 15}
+
+
+def test_the_engine_counts_the_memory_of_vms_that_come_and_go_from_time_to_time() -> None:
+    """Who comes is deducted at once, but for the moment from the arrival on; who left counts as long."""
+    vms = (vm("a", "h1", memory_mb=4096), vm("b", memory_mb=4096))
+    made = engine(host("h1"), host("h2"), *vms, settings=replace(PROMPT, memory_count_seconds=15.0), seed=1)
+
+    def deducted(seconds: float) -> list[bool]:
+        made.advance(seconds)
+        now = [host_of(made, name).as_reported().free_mb for name in ("h1", "h2")]
+        return [one < before - 4000 for one, before in zip(now, empty, strict=True)]
+
+    empty = [host_of(made, "h1").free_mb + 4096, host_of(made, "h2").free_mb]
+    made.vms.migrate("a", host_id="h2")
+    assert deducted(2) == [True, True]
+    assert (deducted(10), shown(made, "a")) == ([True, False], ["up h2"])
+    assert deducted(5) == [False, True]
 
 
 # -- Hosts crash, and come back in time or not.
@@ -295,10 +342,13 @@ def test_an_upgrade_that_cannot_empty_the_host_gives_up() -> None:
     assert (shown(made, "h1"), codes(made)[-3:]) == (["up"], [840, 17, 841])
 
 
-def test_an_installation_that_fails_leaves_the_host_down() -> None:
+def test_an_installation_that_fails_leaves_the_host_down_and_may_be_repeated() -> None:
     made = upgraded(host("h1", status="maintenance"), fault=UpgradeFault(fail=True))
     made.advance(60)
     assert (shown(made, "h1"), codes(made)[-2:]) == (["install_failed"], [840, 841])
+    made.host_upgrades.upgrade("h1")
+    made.advance(60)
+    assert shown(made, "h1") == ["up"]
 
 
 def test_a_host_that_stays_away_is_waited_for_and_comes_up_when_it_recovers() -> None:
