@@ -77,9 +77,11 @@ class Attempts(AbstractContextManager["Attempts"]):
         except ovirtsdk4.Error as refusal:
             _check(refusal)
             return False
+        # Several that an external filter alone refuses the engine accepts, and leaves where they are.
+        goes = self._engine.queries.state.vms[vm_id].status == "migrating"
         self._end()
         self._begin(self.state)
-        return True
+        return goes
 
     def _begin(self, state: Snapshot) -> None:
         clock = datetime(2026, 1, 1, tzinfo=UTC)

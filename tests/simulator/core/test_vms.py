@@ -156,15 +156,14 @@ def test_ending_is_refused_in_other_statuses(status: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("status", "words"),
     [
-        ("down", "VM is not running"),
-        ("suspended", "VM is not running"),
+        ("down", "VM is not up"),
+        ("wait_for_launch", "WaitForLaunch"),
         ("migrating", "VM v is being migrated"),
-        ("powering_up", "PoweringUp"),
+        ("powering_up", "VM is not up"),
     ],
 )
 def test_only_what_is_up_is_suspended(status: str, words: str) -> None:
-    place = None if status in ("down", "suspended") else "h"
-    engine = engines.engine(host("h"), vm("v", place, status=status))
+    engine = engines.engine(host("h"), vm("v", None if status == "down" else "h", status=status))
     refusal = engines.refused(engine.vms.suspend, "v")
     assert refusal.http_status == 409
     assert words in refusal.detail
@@ -275,9 +274,18 @@ def test_a_vm_that_migrates_is_locked() -> None:
     engine.vms.migrate("v")
     refusal = engines.refused(engine.vms.migrate, "v", host_id="h3")
     assert (refusal.http_status, refusal.detail) == (409, "[Cannot migrate VM. VM v is being migrated.]")
-    assert engines.refused(engine.vms.stop, "v").http_status == 409
     engine.advance(30)
     engine.vms.migrate("v")
+
+
+def test_a_vm_that_migrates_can_be_stopped_as_the_engines_stop_takes_no_lock() -> None:
+    engine = engines.engine(host("h1"), host("h2"), vm("v", "h1"))
+    ordered = engine.vms.migrate("v")
+    engine.vms.stop("v")
+    engine.advance(30)
+    assert (engines.shown(engine, "v"), engines.codes(engine)) == (["down"], [62, 33, 61])
+    assert engines.job(engine, ordered.id).status == "failed"
+    engine.vms.start("v")
 
 
 def test_a_failure_is_tried_again_on_another_host() -> None:
@@ -354,3 +362,11 @@ def test_a_closure_moves_together() -> None:
     engine.vms.migrate("a", host_id="h3", closure=True)
     engine.advance(60)
     assert engines.shown(engine, *"abcd") == ["up h3", "up h3", "down", "up h1"]
+    engine.hosts.deactivate("h2")
+    engine.advance(1)
+    # Its command knows of hosts what the scheduler says alone, and logs no refusal.
+    refusals = [
+        engines.refused(engine.vms.migrate, "a", host_id=name, closure=True) for name in ("h2", "h3", "h9")
+    ]
+    assert {(one.http_status, "no hosts to use" in one.detail) for one in refusals} == {(400, True)}
+    assert 65 not in engines.codes(engine)

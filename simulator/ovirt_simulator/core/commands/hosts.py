@@ -19,12 +19,13 @@ from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existi
 from ovirt_simulator.scheduler.filters import Request
 
 _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
-_WITHOUT_VMS = {"non_responsive", "down"}
-_IN_TROUBLE = _WITHOUT_VMS | {"error", "preparing_for_maintenance", "non_operational"}
-
-
-def _cannot_switch(reason: str) -> Rejected:
-    return messages.cannot("switch", reason, "Host to Maintenance mode")
+#: What may go into maintenance, or may not because it is there.
+_SETTLED = {"up", "maintenance", "non_responsive", "down", "error", "preparing_for_maintenance"}
+_SETTLED |= {"non_operational", "install_failed"}
+#: What is not to be activated, and why: some hold the host's lock.
+_BUSY = "Related operation is currently in progress. Please try again later."
+_INACTIVE = dict.fromkeys(("installing", "reboot", "unassigned", "initializing"), _BUSY)
+_INACTIVE |= {"up": "Host in Up status.", "non_responsive": "Host is in non responsive state."}
 
 
 class HostCommands(Outages):
@@ -46,23 +47,33 @@ class HostCommands(Outages):
 
     def check_deactivation(self, host_id: str, *, internal: bool) -> Host:
         """Give the host if it may go into maintenance; `internal` is an order of the engine's own."""
-        host = self.known(host_id, "maintenance")
+        host, mode = self.known(host_id, "maintenance"), "Host to Maintenance mode"
         vms = self._state.vms_on(host_id)
-        if host.status not in {"up", "install_failed", *_IN_TROUBLE}:
-            raise _cannot_switch("Host is already in Maintenance mode.")
+        if host.status not in _SETTLED:
+            raise messages.conflict(f"Cannot switch {mode}, Host is not operational.")
         immovable = {"pinned", "user_migratable"} if internal else {"pinned"}
-        if staying := [vm.name for vm in vms if vm.affinity in immovable]:
-            raise _cannot_switch(f"Host has running VMs that are not migratable: {', '.join(staying)}.")
-        if host.status in _WITHOUT_VMS and vms:
-            raise _cannot_switch("Host is not operational.")
+        if staying := [vm.name for vm in vms if vm.affinity in immovable and not vm.hosted_engine]:
+            many = f"Cannot switch the following Hosts to Maintenance mode: {host.name}.\nOne or more running"
+            named = f"The non-migratable VMs are: {' , '.join(staying)}."
+            raise messages.conflict(f"{many} VMs are indicated as non-migratable. {named}")
+        if host.status == "maintenance":
+            raise messages.cannot("switch", "Host is already in Maintenance mode.", mode)
+        if host.status == "non_responsive" and vms:
+            still = "Host still has running VMs on it and is in Non Responsive state."
+            raise messages.conflict(f"Cannot switch {mode}.\n{still}")
+        if vms and not any(one.up and one is not host for one in self._state.hosts_of(host.cluster)):
+            runs = f"have running VMs and cannot be switched to maintenance mode: {host.name}."
+            ensure = "Please ensure that the following Clusters have at least one Host in UP state:"
+            name = self._state.clusters[host.cluster].name
+            raise messages.conflict(f"The following Hosts {runs}\n{ensure} {name}.")
         return host
 
     @locked
     def activate(self, host_id: str, *, caller: Caller = ADMIN) -> Job:
         """Bring the host up from maintenance or trouble."""
         host = self.known(host_id, "activate")
-        if host.status not in {"maintenance", *_IN_TROUBLE}:
-            raise messages.cannot("activate", f"Host in {host.status.capitalize()} status.", "Host")
+        if host.status in _INACTIVE:
+            raise messages.cannot("activate", _INACTIVE[host.status], "Host")
         self._log(EventCode.VDS_ACTIVATE, caller, host=host)
         self._log(EventCode.SYSTEM_UPDATE_CLUSTER, SYSTEM, host=host)
         job = self._jobs.start(f"Invoking Activate Host {host.name}", caller)
@@ -235,7 +246,7 @@ def _away(host_id: str, vm_ids: tuple[str, ...], without_vm_affinity: bool) -> R
     return Request(vm_ids=vm_ids, blacklist=blacklist, without_vm_affinity=without_vm_affinity)
 
 
-_WORKING = {"up", "non_operational", "maintenance"}
+_WORKING = {"up", "non_operational", "maintenance", "install_failed"}
 #: What there is to be updated, whatever the host.
 _PACKAGES = "vdsm"
 

@@ -226,8 +226,15 @@ class Migrations(Commands):
             self._backend.vm_locks.update(held)
             to = "" if order.host_id is None else f" to Host {self._state.hosts[order.host_id].name}"
             job = self._jobs.start(f"Migrating VM {vms[0].name}{to}", order.caller)
+        begin = partial(self._begin_migration, order, vms, job)
         with self.failing(EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO, vms[0], job, order.caller, held):
-            self.scheduler.schedule(request, lambda target: self._begin_migration(order, vms, target, job))
+            try:
+                self.scheduler.schedule(request, begin)
+            except Rejected as refusal:
+                if refusal.messages or not order.closure:
+                    raise
+                with self._backend.lock:  # the command for several VMs passes over who finds no host
+                    self._jobs.end(job, "finished")
         return job
 
     @contextmanager
@@ -254,9 +261,13 @@ class Migrations(Commands):
         return [self._state.vms[vm_id] for vm_id in ids]
 
     def _validated(self, order: Order, vms: Sequence[Vm]) -> Request:
-        """Give the scheduler's request; a user's refusal is logged as event 65, each time."""
+        """Give the scheduler's request; a user's refusal is logged as event 65, each time.
+
+        The command for a closure logs none, and knows of the host only what the scheduler says.
+        """
         try:
-            self._check_host(order, vms[0])
+            if not order.closure:
+                self._check_host(order, vms[0])
             for vm in vms:
                 _check_vm(vm, force=order.force)
             request = self._request(order, vms)
@@ -264,7 +275,7 @@ class Migrations(Commands):
             if order.host_id is not None and order.host_id == vms[0].host:
                 raise _same_host()
         except Rejected as refusal:
-            if order.reason is None:
+            if order.reason is None and not order.closure:
                 error = f" due to a failed validation: {refusal.detail}"
                 self._log(EventCode.VM_MIGRATION_FAILED, order.caller, vm=vms[0], error=error)
                 self._jobs.note(f"Migrating VM {vms[0].name}", order.caller, "failed")
@@ -291,7 +302,7 @@ class Migrations(Commands):
             vm_ids=tuple(vm.id for vm in vms), blacklist=frozenset(blacklist), whitelist=frozenset(whitelist)
         )
 
-    def _begin_migration(self, order: Order, vms: Sequence[Vm], target: str, job: Job) -> None:
+    def _begin_migration(self, order: Order, vms: Sequence[Vm], job: Job, target: str) -> None:
         if self._state.vms[order.vm_id].host == target:
             raise _same_host()
         for vm in vms:
@@ -320,13 +331,13 @@ class Migrations(Commands):
 
 
 def _check_vm(vm: Vm, *, force: bool) -> None:
-    if vm.engine_status == "MigratingFrom":
-        raise messages.cannot("migrate", "VM migration is in progress.")
     if vm.affinity == "pinned":
         raise messages.cannot("migrate", "VM is pinned to Host.")
     if vm.affinity == "user_migratable" and not force:
         unforced = "VM is non migratable and user did not specify the force-migration flag"
         raise messages.cannot("migrate", unforced)
+    if vm.engine_status == "MigratingFrom":
+        raise messages.cannot("migrate", "VM migration is in progress.")
     if vm.status == "not_responding":
         raise messages.vm_status_illegal("migrate", "NotResponding")
     if vm.status not in _STATUSES:

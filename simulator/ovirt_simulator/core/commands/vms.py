@@ -57,11 +57,10 @@ def leave_groups_and_labels(state: State, vm_id: str) -> None:
                 state.put(table, replace(one, vms=left))
 
 
-_STOPPABLE = {"up", "powering_down", "powering_up", "reboot_in_progress"}
+_STOPPABLE = {"up", "powering_down", "powering_up", "reboot_in_progress", "migrating"}
 _STOPPABLE |= {"wait_for_launch", "paused", "not_responding", "suspended"}
 _AT_WORK = "VM is in saving/restoring state.\n-Please try again when the VM is either up or down."
 _UNSTOPPABLE = dict.fromkeys(("saving_state", "restoring_state"), _AT_WORK)
-_UNSTOPPABLE["migrating"] = "VM migration is in progress."
 #: What a VM of the template Blank has.
 _BLANK_MB = 1024
 _DOWN = {"down", "suspended"}
@@ -255,12 +254,10 @@ class VmCommands(Commands):
     def suspend(self, vm_id: str, *, caller: Caller = ADMIN) -> Job:
         """Save the VM's memory and free its host."""
         vm = self._unlocked_vm(vm_id, "suspend")
-        if vm.status in {"down", "unknown", "image_locked", "suspended"}:
-            raise messages.cannot("suspend", "VM is not running.")
-        if vm.status == "migrating":
-            raise messages.cannot("suspend", "VM migration is in progress.")
-        if vm.status != "up":
+        if vm.status in {"wait_for_launch", "not_responding"}:
             raise messages.vm_status_illegal("suspend", vm.engine_status)
+        if vm.status != "up":
+            raise messages.cannot("suspend", "VM is not up.")
         self._log(EventCode.USER_SUSPEND_VM, caller, vm=vm)
         job = self._jobs.start(f"Performing Hibernate action on VM {vm.name}", caller)
         self._running.suspend(vm_id, job, caller)
@@ -270,7 +267,7 @@ class VmCommands(Commands):
     def _end_run(
         self, vm_id: str, action: str, code: EventType, seconds: float, description: str, caller: Caller
     ) -> Job:
-        vm = self._unlocked_vm(vm_id, action)
+        vm = self._vm(vm_id, action)  # no lock hinders it
         if vm.status == "down":
             code, skipped = EventCode.VM_ALREADY_IN_REQUESTED_STATUS, f"{action.capitalize()} VM"
             self._log(code, caller, vm=vm, status="Down", action=skipped)
@@ -280,6 +277,8 @@ class VmCommands(Commands):
         suspended = vm.status == "suspended"
         self._log(EventCode.USER_STOP_SUSPENDED_VM if suspended else code, caller, vm=vm)
         job = self._jobs.start(f"{description} VM {vm.name}", caller)
+        if (migration := self._migrations.get(vm_id)) is not None:
+            self._migrations.forget(migration, "failed")
         self._running.power_down(vm_id, seconds, job, caller)
         return job
 
