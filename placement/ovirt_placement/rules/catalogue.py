@@ -247,7 +247,14 @@ def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[st
     cluster, request = snapshot.cluster_by_id[vm.cluster], request_for(snapshot, vm, hosts)
     # The engine's own filters are asked about a VM that leaves its host with its peers together with them.
     peers = tuple(peers_of(positive_peers(snapshot, request.vms)))
-    along = peers if moves_with_its_peers(snapshot, request, peers) else ()
+    others = [host for host in hosts if host.id != vm.host]
+    along = peers if moves_with_its_peers(snapshot, request_for(snapshot, vm, others), peers) else ()
+    if along and 0 < len(others) < len(hosts):
+        # It offers the others without the present host.
+        parts = (others, [host for host in hosts if host.id == vm.host])
+        away, stays = (judge(snapshot, vm, part, also) for part in parts)
+        found = {one.host: one for one in (*away.hosts, *stays.hosts)}
+        return Judgement(tuple(found[host.id] for host in hosts), away.everywhere, along)
     whole = replace(request, vms=(*request.vms, *along))
     rules = filters_in_force(cluster, also)
     by_rule = [

@@ -90,6 +90,13 @@ def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking
     assert below[:2] == ["If h1 failed:", "  v1: no host is left"]
 
 
+def test_why_says_the_same_of_a_host_alone_as_among_all(asking: StateAsking) -> None:
+    parts = (*THREE_HOSTS, vm("v1", "h1", name="web"), vm("v2", "h1"), group("g1", TOGETHER, "v1 v2"))
+    every = asking.data(0, "why web", *parts)["hosts"]
+    for one in every:
+        assert asking.data(0, f"why web {one['host']}", *parts)["hosts"] == [one]
+
+
 def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: StateAsking) -> None:
     policy = SchedulingPolicy(weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 5})
     parts = (
