@@ -83,7 +83,7 @@ ABOUT: Final[Mapping[NoticeKind, About]] = {
         _WARNING, "$rule in cluster $cluster is violated", "RuleViolated", by="cluster rule"
     ),
     NoticeKind.RULE_REPAIRED: About(
-        _NORMAL, "$rule in cluster $cluster is satisfied again", ends="RuleViolated", by="cluster rule"
+        _NORMAL, "$rule in cluster $cluster is no longer violated", ends="RuleViolated", by="cluster rule"
     ),
     NoticeKind.PLAN_WAITS: About(
         _WARNING,

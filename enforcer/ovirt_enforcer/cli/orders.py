@@ -240,7 +240,7 @@ def _undo_lines(found: PlansBack, *, begun: bool) -> Iterator[str]:
         count = f"{counted(plan.migrations, 'migration')}"
         yield f"Cluster {plan.cluster.name}: {count} to undo plan {found.undoes}"
     elif not begun:
-        yield f"Nothing can be undone yet: no migration of plan {found.undoes} has ended."
+        yield f"Nothing can be undone yet: plan {found.undoes} has moved no VM."
     elif found.kept:
         yield f"Cluster {plan.cluster.name}: nothing of plan {found.undoes} can be undone now"
     else:

@@ -56,8 +56,9 @@ class Recorder:
     #: What was reported, and is not reported again. With the process it is lost: what lasts is then reported
     #: once more.
     _reported: Said = field(default_factory=lambda: Said(_QUIET_SECONDS), init=False)
-    #: The hard rules that are violated, by cluster: their groups, with a name for people.
-    _violated: dict[str, dict[tuple[str, ...], str]] = field(default_factory=dict, init=False)
+    #: The hard rules that are violated, by cluster: their groups, with the names that they were reported by.
+    #: What is renamed meanwhile ends by these: a receiver knows it by nothing else.
+    _violated: dict[str, dict[tuple[str, ...], Mapping[str, str]]] = field(default_factory=dict, init=False)
     _failures: int = field(default=0, init=False)
     #: Of each cluster the plan that was made last, with how many of its migrations have not begun.
     _ahead: dict[str, tuple[str, int]] = field(default_factory=dict, init=False)
@@ -150,9 +151,11 @@ class Recorder:
             self.sampler.record_violations(cluster, name, violations)
         before = self._violated.get(cluster, {})
         now = self._violated[cluster] = {
-            one.groups: group_names(one.groups, snapshot) for one in violations if one.hard
+            one.groups: before.get(one.groups) or {"cluster": name, "rule": group_names(one.groups, snapshot)}
+            for one in violations
+            if one.hard
         }
-        fresh = [rule for groups, rule in now.items() if self._reported.is_news((cluster, groups))]
+        fresh = [facts for groups, facts in now.items() if self._reported.is_news((cluster, groups))]
         gone = [groups for groups in before if groups not in now]
         for groups in gone:
             self._reported.is_over((cluster, groups))
@@ -206,14 +209,16 @@ class Recorder:
             if self._failures >= _FAILURES and self._reported.is_news("engine"):
                 self.notifications.report(NoticeKind.ENGINE_AWAY, reason=str(error))
 
-    def _report_rules(self, kind: NoticeKind, cluster: str, name: str, rules: Sequence[str]) -> None:
-        each = tuple(Notice(kind, {"cluster": name, "rule": rule}, cluster=cluster) for rule in rules)
+    def _report_rules(
+        self, kind: NoticeKind, cluster: str, name: str, rules: Sequence[Mapping[str, str]]
+    ) -> None:
+        each = tuple(Notice(kind, facts, cluster=cluster) for facts in rules)
         if len(each) == 1:
             self.notifications.send(each[0])
         elif each:
             more = f" and {len(rules) - _MOST_RULES} more" if len(rules) > _MOST_RULES else ""
-            named = f"each of {len(rules)} rules ({', '.join(rules[:_MOST_RULES])}{more})"
-            facts = {"cluster": name, "rule": named}
+            first = ", ".join(facts["rule"] for facts in rules[:_MOST_RULES])
+            facts = {"cluster": name, "rule": f"each of {len(rules)} rules ({first}{more})"}
             self.notifications.send(Notice(kind, facts, cluster=cluster, carried=each))
 
     def _set_ahead(self, cluster: str, plan: str, migrations: int) -> None:

@@ -162,7 +162,7 @@ STAYS = "  web1 stays: it would violate affinity group web\n"
         (["v1 h1 h2", "v3 h2 h1"], 4, f"\n{STAYS}"),
         (["v1 h1 h2"], 4, f"Cluster blue: nothing of plan abc can be undone now\n{STAYS}"),
         (["v3 h1 h1"], 0, "Nothing is left to undo: the VMs of plan abc are where they were before it.\n"),
-        ([], 0, "Nothing can be undone yet: no migration of plan abc has ended.\n"),
+        ([], 0, "Nothing can be undone yet: plan abc has moved no VM.\n"),
     ],
     ids=["all of it", "a part", "nothing of it", "nothing is left", "nothing was moved yet"],
 )

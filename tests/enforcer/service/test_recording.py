@@ -20,7 +20,19 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards
 from ovirt_placement.store.enforcer.intents import Cause, Intent, Store
 from ovirt_service.errors import UserError
-from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, Part, group, host, rule, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_TOGETHER,
+    TOGETHER,
+    Part,
+    cluster,
+    group,
+    host,
+    rule,
+    snapshot,
+    vm,
+)
 from tests.kit.notices import KeptNotices
 from tests.placement.store.conftest import Opening
 from tests.stored import prepared
@@ -252,6 +264,16 @@ def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
         NoticeKind.RULE_VIOLATED,
     ]
     assert [one.facts for one in bench.reported.notices] == [{"cluster": CLUSTER, "rule": name}] * 3
+
+
+def test_a_rule_that_is_renamed_ends_by_the_names_that_it_began_with(bench: Bench) -> None:
+    for name, title in (("blue", "near"), ("red", "close"), ("red", "")):
+        groups = (group("pair", TOGETHER, "a b", name=title),) if title else ()
+        parts = cluster(name=name), host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"), *groups
+        bench.recorder.record_violations(snapshot(*parts), CLUSTER)
+    assert bench.reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
+    facts = {"cluster": "blue", "rule": "affinity group near"}
+    assert [one.facts for one in bench.reported.notices] == [facts] * 2
 
 
 def test_an_engine_that_is_away_is_reported_with_the_second_failure_in_a_row(bench: Bench) -> None:
