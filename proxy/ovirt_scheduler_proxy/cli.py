@@ -59,9 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     check.set_defaults(run=_check)
 
     call = commands.add_parser("call", help="call a method of a running proxy, as the engine does")
-    call.add_argument("--config", type=Path, metavar="FILE", help="the configuration of the running proxy")
-    call.add_argument("--url", metavar="URL", help="where the proxy listens (default: as configured)")
-    call.add_argument("--json", action="store_true", help="print JSON")
+    _add_proxy(call)
     _add_methods(call)
     call.set_defaults(run=_call)
     return parser
@@ -77,7 +75,8 @@ def _add_common(parser: argparse.ArgumentParser) -> None:
 def _add_methods(parser: argparse.ArgumentParser) -> None:
     """One subcommand for each method, with arguments that a person can type."""
     methods = parser.add_subparsers(required=True, dest="method", metavar="METHOD")
-    _add_url(methods.add_parser("discover", help="the units that the engine is notified of"))
+    discover = methods.add_parser("discover", help="the units that the engine is notified of")
+    _add_proxy(discover, default=argparse.SUPPRESS)
     for name, text in (
         ("runFilters", "the hosts that filters accept"),
         ("runCostFunctions", "the weights of hosts"),
@@ -91,16 +90,17 @@ def _add_methods(parser: argparse.ArgumentParser) -> None:
     _add_question(balance)
 
 
-def _add_url(parser: argparse.ArgumentParser) -> None:
+def _add_proxy(parser: argparse.ArgumentParser, **default: Any) -> None:
     """What may stand before the method may stand after it, too."""
-    parser.add_argument(
-        "--url", default=argparse.SUPPRESS, help="where the proxy listens (default: as configured)"
-    )
-    parser.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+    config = "the configuration of the running proxy"
+    parser.add_argument("--config", type=Path, metavar="FILE", help=config, **default)
+    url = "where the proxy listens (default: as configured)"
+    parser.add_argument("--url", metavar="URL", help=url, **default)
+    parser.add_argument("--json", action="store_true", help="print JSON", **default)
 
 
 def _add_question(parser: argparse.ArgumentParser) -> None:
-    _add_url(parser)
+    _add_proxy(parser, default=argparse.SUPPRESS)
     parser.add_argument(
         "--host", action="append", default=[], metavar="ID", help="a host to ask about (repeatable)"
     )

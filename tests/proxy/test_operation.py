@@ -182,6 +182,9 @@ def test_call_speaks_to_a_running_proxy(folder: Path) -> None:
     with running(folder) as proxy:
         found = command("call", "--url", proxy.url, "discover")
         assert (found.returncode, "keeps some" in found.stdout) == (0, True)
+        file = folder / "proxy.toml"
+        file.write_text(f'[server]\nlisten = "127.0.0.1:{proxy.port}"\n')
+        assert "keeps some" in command("call", "discover", "--config", str(file)).stdout
         call = ("call", "--url", proxy.url)
         keep = ("--unit", "Keep", "--host", "h1", "--host", "h2")
         filtering = ("runFilters", *keep, "--unit", "Failing", "--vm", "v", "--property", "keep_count=2")
