@@ -352,7 +352,7 @@ def keys_change(
 
 
 def key_change_lines(answer: KeysChangeDocument) -> Iterator[str]:
-    for key in answer.set:
+    for key in answer.after:
         weight = written(key.weight)
         sticky = ", sticky" if key.sticky else ""
         yield f"set {key.sentence}: {written(key.value)}{f' ({weight})' if weight else ''}{sticky}"

@@ -155,6 +155,8 @@ def test_an_image_that_no_vm_has_is_known_by_its_id(live: LiveEngine) -> None:
 def test_values_and_weights_may_be_negative(live: LiveEngine) -> None:
     out, _ = live.run(0, "keys", "set", "G", "-1", "-0.5", "--on", "cluster", "red moon")
     assert out.startswith("set cluster red moon: system key G: -1 (-0.5)\n")
+    out, _ = live.run(0, "keys", "set", "G", "-1", "-0.5", "--on", "cluster", "red moon")
+    assert out.startswith("Nothing to change.\n")
     out, _ = live.run(0, "keys", "define", "H", "--cluster", "c2", "--values", "a=b=-2", "--default", "-1")
     assert out.startswith("set node a=b: system key H: -2\nset node südlich: system key H: -1\n")
 
