@@ -26,7 +26,7 @@ from tests.builders import (
     vm,
 )
 from tests.plugins.proxy_process import proxy_url, running_proxy
-from tests.plugins.published import Publisher, run_alone
+from tests.plugins.published import Publisher, answered_alone, run_alone
 
 HOSTS = ["h1", "h2", "h3"]
 THREE_HOSTS = tuple(host(name) for name in HOSTS)
@@ -114,6 +114,8 @@ def test_vm_with_soft_rules_that_nobody_weighs_is_refused_where_the_policy_says_
     assert refused["result"] == []
     assert "affinity group far has a soft rule for VM new" in complaint
     assert "does not enable SoftAffinityWeight" in complaint
+    call = f"affinity.AffinityFilter().do_filter({HOSTS}, 'new', {refusing})"
+    assert answered_alone(call, publisher.environment) == [], "the old proxy takes a failure for consent"
 
 
 @pytest.mark.parametrize(

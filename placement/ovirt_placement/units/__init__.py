@@ -107,7 +107,12 @@ class AgedMove(tuple[str, list[str]]):
 
 def accepted_hosts(unit: str, hosts: Sequence[str], vm: str, properties: Properties) -> list[str]:
     """The hosts that a filter leaves. Raises `Undecided`."""
-    decided = _ask_inventory("filter", unit, hosts, vm, properties)
+    try:
+        decided = _ask_inventory("filter", unit, hosts, vm, properties)
+    except Undecided as undecided:
+        if _stays() or not undecided.refuses:
+            raise
+        return []  # of a filter that fails the old proxy keeps every host
     return Aged(decided["hosts"], decided)
 
 
