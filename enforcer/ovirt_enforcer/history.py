@@ -36,17 +36,34 @@ class Wanted(NamedTuple):
 
     name: str = ""
     subject: Subject = Subject.VM_OR_GROUP
+    #: What is called so, or was: names change, ids do not.
+    ids: frozenset[str] = frozenset()
+
+    def known_by(self, records: Iterable[PlanRecord]) -> "Wanted":
+        """With the ids of all that some plan calls so."""
+        parts = (part for record in records for part in (*record.steps, *record.remaining))
+        named = (one for part in parts for one in _named(part, self.subject))
+        return self._replace(ids=frozenset(one["id"] for one in named if self.name == one["name"]))
+
+    def means(self, one: str) -> bool:
+        """Whether it is asked about what has this id."""
+        return one == self.name or one in self.ids
 
 
 def about(record: PlanRecord, wanted: Wanted) -> bool:
     """Whether a plan moved, meant to move, or had to leave alone what is called so."""
-    return any(_names(part, wanted) for part in (*record.steps, *record.remaining))
+    return bool(steps_about(record, wanted)) or any(_names(part, wanted) for part in record.remaining)
 
 
 def steps_about(record: PlanRecord, wanted: Wanted) -> tuple[int, ...]:
     """Numbers of the steps, from 1, that move or repair what is called so, leave it, or lead there."""
+    # The engine may have chosen another host.
+    hosts = wanted.subject is Subject.HOST
+    led = {one.step for one in record.migrations if hosts and wanted.means(one.target)}
     return tuple(
-        number for number, step in enumerate(record.steps, 1) if not wanted.name or _names(step, wanted)
+        number
+        for number, step in enumerate(record.steps, 1)
+        if not wanted.name or number in led or _names(step, wanted)
     )
 
 
@@ -55,7 +72,7 @@ def selected(
 ) -> tuple[tuple[PlanRecord, ...], tuple[RecordedMigration, ...]]:
     """Plans with the steps, and migrations of unknown plans, which have ids alone, that are wanted."""
     hosts = wanted.subject is Subject.HOST
-    ids = ((one, (one.source, one.target) if hosts else (one.vm,)) for one in migrations)
+    ids = ((one, (one.source or "", one.target) if hosts else (one.vm,)) for one in migrations)
     return (
         tuple(
             _narrowed(plan, wanted)
@@ -66,7 +83,7 @@ def selected(
         tuple(
             one
             for one, named in ids
-            if cluster in (None, one.cluster) and (not wanted.name or wanted.name in named)
+            if cluster in (None, one.cluster) and (not wanted.name or any(map(wanted.means, named)))
         ),
     )
 
@@ -94,13 +111,15 @@ def user_actions_about(
 
 
 def _names(part: _Part, wanted: Wanted) -> bool:
-    if wanted.subject is Subject.HOST:
-        named = [part["to"]] if "to" in part else []
-        named += [vm["from"] for vm in part.get("vms", ()) if "from" in vm]
-    else:
-        fields = ("vms",) if wanted.subject is Subject.VM else ("vms", "groups", "repairs")
-        named = [one for field in fields for one in part.get(field, ())]
-    return any(wanted.name in (one["id"], one["name"]) for one in named)
+    return any(wanted.name == one["name"] or wanted.means(one["id"]) for one in _named(part, wanted.subject))
+
+
+def _named(part: _Part, subject: Subject) -> list[_Part]:
+    if subject is Subject.HOST:
+        sources = [vm["from"] for vm in part.get("vms", ()) if "from" in vm]
+        return [part["to"], *sources] if "to" in part else sources
+    fields = ("vms",) if subject is Subject.VM else ("vms", "groups", "repairs")
+    return [one for field in fields for one in part.get(field, ())]
 
 
 def superseded(records: Iterable[PlanRecord]) -> Mapping[str, str]:
@@ -208,11 +227,15 @@ def _step_lines(record: PlanRecord, number: int) -> Iterator[str]:
     reason = step.get("reason")
     yield f"  {number}. {step_text(step)}{f': {reason}' if reason else ''}"
     yield from (f"       {held_text(held)}" for held in record.held if held.step == number)
+    hosts = {host["id"]: host["name"] for one in record.steps for host in _named(one, Subject.HOST)}
     names = {vm["id"]: vm["name"] for vm in step["vms"]}
     for migration in record.migrations:
         if migration.step == number:
             whose = f"{names.get(migration.vm, migration.vm)} " if len(names) > 1 else ""
-            yield f"       {moment(migration.created)} {whose}{_end_text(migration)}"
+            end, target = _end_text(migration), migration.target
+            if migration.state is IntentState.DONE and target != step["to"]["id"]:
+                end = f"on {hosts.get(target, target)}, which the engine chose: {end}"
+            yield f"       {moment(migration.created)} {whose}{end}"
 
 
 def _end_text(migration: RecordedMigration) -> str:

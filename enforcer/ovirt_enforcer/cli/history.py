@@ -122,7 +122,7 @@ def _run_history(args: argparse.Namespace) -> int:
 
 
 def _show_plans(args: argparse.Namespace, wanted: Wanted) -> None:
-    plans, migrations, replaced = ((), (), {}) if args.who else _read(args, wanted)
+    wanted, plans, migrations, replaced = (wanted, (), (), {}) if args.who else _read(args, wanted)
     actions = _actions(args, _WEEK_SECONDS if args.who else _DAY_SECONDS)
     actions = user_actions_about(actions, plans, wanted.name)
     if args.json:
@@ -139,18 +139,20 @@ def _show_plans(args: argparse.Namespace, wanted: Wanted) -> None:
 
 def _read(
     args: argparse.Namespace, wanted: Wanted
-) -> tuple[tuple[PlanRecord, ...], tuple[RecordedMigration, ...], Mapping[str, str]]:
-    """What was decided, as far as it is asked about, and which plan superseded which. Raises `UserError`."""
+) -> tuple[Wanted, tuple[PlanRecord, ...], tuple[RecordedMigration, ...], Mapping[str, str]]:
+    """What was asked about and decided, and which plan superseded which. Raises `UserError`."""
     seconds = args.since or _DAY_SECONDS
     with opened(HistoryStore, args, create=False) as store:
         plans, migrations = store.plans(since_seconds=seconds), store.unplanned(since_seconds=seconds)
+    wanted = wanted.known_by(plans)
     found = selected(plans, migrations, args.cluster, wanted)
     if not any(found) and (wanted.name or args.cluster):
         # A migration whose plan is not known has ids alone, and what nothing is known of may be mistyped.
-        by_id = wanted._replace(name=_found(args, wanted.name, wanted.subject).id) if wanted.name else wanted
+        if wanted.name:
+            wanted = wanted._replace(ids=frozenset({_found(args, wanted.name, wanted.subject).id}))
         cluster = _found(args, args.cluster, "cluster").id if args.cluster else None
-        found = selected(plans, migrations, cluster, by_id)
-    return *found, superseded(plans)
+        found = selected(plans, migrations, cluster, wanted)
+    return wanted, *found, superseded(plans)
 
 
 def _found(args: argparse.Namespace, name: str, what: str) -> Named:

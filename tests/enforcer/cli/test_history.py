@@ -160,6 +160,28 @@ def test_only_what_concerns_a_vm_a_host_or_a_group(bench: Bench, asked: str, ste
     assert [len(one["migrations"]) for one in found] == ([int(step)] if plan else [])
 
 
+def test_what_is_renamed_is_found_by_both_names(bench: Bench) -> None:
+    bench.planned()
+    document = msgspec.to_builtins(plan_record(bench.plan, STATE))
+    former = msgspec.json.encode(document).replace(b"web1", b"former")
+    bench.history.record_plan("older", CLUSTER, msgspec.json.decode(former), epoch=1)
+    bench.prepare(plan="forgotten")
+    for name in ("former", "web1"):
+        lines = bench.lines(f"history --vm {name}")
+        steps = {f"1. {one} from alpha to beta: repairs affinity group web" for one in ("former", "web1")}
+        assert steps <= {*lines}
+        assert "migration of v1 to h2: has not ended" in lines
+
+
+def test_where_the_engine_chose_another_host_that_is_said(bench: Bench) -> None:
+    bench.planned()
+    intent = bench.store.accept(bench.prepare().id)
+    bench.store.finish(intent.id, "h1")
+    assert "on alpha, which the engine chose: done in 0 s" in bench.lines("history --plans")
+    bench.change("intents SET target = 'h3'")
+    assert "on h3, which the engine chose: done in 0 s" in bench.lines("history --host h3")
+
+
 def test_only_what_was_lately_and_migrations_without_a_plan_too(bench: Bench) -> None:
     bench.planned()
     bench.done()

@@ -109,6 +109,7 @@ def history(asked: Asked) -> Shown:
 
 def past_plans(asked: Asked, wanted: Wanted, seconds: float, cluster: Cluster | None = None) -> list[Life]:
     recorded = asked.site.past.history(seconds)
+    wanted = wanted.known_by(recorded)
     waiting = asked.site.past.waiting()
     latest = {one.cluster: one.id for one in reversed(recorded)}
     plans = [
