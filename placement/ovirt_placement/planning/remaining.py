@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.plan import Deadline, Obstacle, ObstacleKind, Remaining, Step
 from ovirt_placement.planning.problem.build_problem import vetoes
@@ -20,7 +21,8 @@ from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
-from ovirt_placement.rules.failover.check import by_engine
+from ovirt_placement.rules.failover.check import Starts, name_lost
+from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.rule_list import ENGINES_OWN
 
 if TYPE_CHECKING:
@@ -242,7 +244,7 @@ class Harm:
     #: Hosts that fail together, and highly available VMs that find no home then, and do now.
     hosts: tuple[str, ...]
     vms: tuple[str, ...]
-    #: How many VMs find no home at the end of the plan, and now, in sum over all failures.
+    #: How many VMs find no home at the end of the plan, and now, in sum over all failures of as many hosts.
     then: int
     now: int
 
@@ -252,9 +254,15 @@ def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
     reserved = snapshot.cluster_by_id[cluster].ha_reservation
     if end is snapshot or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
         return None
-    failures = snapshot.cluster_by_id[cluster].ha_failures
-    judged = (by_engine(state, cluster, failures, _BUDGET) for state in (snapshot, end))
-    return _compared(*({loss.hosts: loss.unplaced for loss in one.losses} for one in judged))
+    return _compared(_unplaced(snapshot, cluster), _unplaced(end, cluster))
+
+
+@once_per_snapshot
+def _unplaced(snapshot: Snapshot, cluster: str) -> _Unplaced:
+    """As `ha-check` says it."""
+    measure, failures = Starts(snapshot, cluster), snapshot.cluster_by_id[cluster].ha_failures
+    losses = judge_failures(snapshot, measure, failures, _BUDGET).losses
+    return {loss.hosts: loss.unplaced for loss in name_lost(measure, losses)}
 
 
 def avoidable_harm(snapshot: Snapshot, steps: Sequence[Step], end: Snapshot, cluster: str) -> Harm | None:
@@ -299,9 +307,17 @@ def without_rules(snapshot: Snapshot, rules: Collection[str]) -> Snapshot:
 
 
 def _compared(now: _Unplaced, then: _Unplaced) -> Harm | None:
-    before, after = (sum(map(len, lost.values())) for lost in (now, then))
-    if len(then) <= len(now) and after <= before:
-        return None
-    hosts = max(then, key=lambda failed: len(then[failed]) - len(now.get(failed, ())))
-    fresh = tuple(vm for vm in then[hosts] if vm not in now.get(hosts, ()))
-    return Harm(hosts, fresh or then[hosts], after, before)
+    """Failures of fewer hosts weigh more than all of more hosts, which are listed without them alone."""
+    for size in sorted({len(failed) for failed in (*now, *then)}):
+        before, after = (
+            {hosts: vms for hosts, vms in lost.items() if len(hosts) == size} for lost in (now, then)
+        )
+        counts = [(len(lost), sum(map(len, lost.values()))) for lost in (before, after)]
+        (sets, vms_now), (sets_then, vms_then) = counts
+        if sets_then > sets or vms_then > vms_now:
+            hosts = max(after, key=lambda failed: len(after[failed]) - len(before.get(failed, ())))
+            fresh = tuple(vm for vm in after[hosts] if vm not in before.get(hosts, ()))
+            return Harm(hosts, fresh or after[hosts], vms_then, vms_now)
+        if (sets, vms_now) != (sets_then, vms_then):
+            return None
+    return None

@@ -312,15 +312,16 @@ def test_a_state_on_the_way_is_no_worse_by_failures_by_vms_and_by_what_is_known(
 
 
 def test_what_a_label_costs_that_is_a_rule_and_brings_members_into_a_group() -> None:
-    """Without its rule `x` would restart on h2, and `a` is a member of the group all the same."""
+    """Without its rule `x` would restart on h1, and both are members of the group all the same."""
     state = snapshot(
         cluster(CLUSTER, ha_reservation=True, compatibility="4.3"),
         host("h1", free_mb=0), host("h2", free_mb=3 * GIB), host("h3", free_mb=0),
-        vm("a", "h1", needs_mb=2 * GIB), vm("x", "h3", needs_mb=5 * GIB // 2, ha=True),
-        label("l", "a", "h2", implicit=True), group("g", TOGETHER, vm_labels=("l",)),
+        vm("a", "h1", needs_mb=2 * GIB), vm("x", "h3", needs_mb=2 * GIB, ha=True),
+        label("l", "a x", "h2 h3", implicit=True), group("g", APART, vm_labels=("l",)),
     )  # fmt: skip
     plan = make_plan(state, CLUSTER)
     assert [(step.vms, step.target) for step in plan.steps] == [(("a",), "h2")]
+    assert [(cost.hosts, cost.vms) for cost in plan.costs] == [(("h3",), ("x",))]
     kept = remaining.without_rules(state, {"l"})
     assert kept.group_vms == state.group_vms
     assert not any(one.implicit for one in kept.affinity_labels)

@@ -13,7 +13,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.ends import Strategy
 from ovirt_placement.planning.problem.problem import Problem
-from ovirt_placement.planning.remaining import End, remains
+from ovirt_placement.planning.remaining import End, Harm, remains
 from ovirt_placement.planning.steps import misfit
 from ovirt_placement.planning.strategies import Solution, StrategyName, solve, strategy
 from ovirt_placement.rules.elements.verdict import Request
@@ -319,13 +319,14 @@ def test_ha_reservation_is_not_made_worse() -> None:
     assert moves(make_plan(unreserved, CLUSTER, options=ALL)) == ["a to h2"]
 
 
+@pytest.mark.parametrize("guaranteed_mb", [6144, 0])
 @EACH
-def test_what_is_left_out_for_the_ha_reservation_is_said(name: StrategyName) -> None:
-    """The one other host is the one that big would start on if h2 failed."""
+def test_what_is_left_out_for_the_ha_reservation_is_said(name: StrategyName, guaranteed_mb: int) -> None:
+    """The one other host is the one that big would start on if h2 failed, with all of its memory."""
     state = snapshot(
         cluster(ha_reservation=True),
         host("h1", memory_mb=16384, free_mb=8192), host("h2", memory_mb=16384, free_mb=0),
-        vm("big", "h2", needs_mb=6144, guaranteed_mb=6144, ha=True, migratable=False),
+        vm("big", "h2", needs_mb=6144, guaranteed_mb=guaranteed_mb, ha=True, migratable=False),
         vm("a", "h2", needs_mb=5120), vm("b", "h2", needs_mb=5120, migratable=False), RIVALS,
     )  # fmt: skip
     plan = make_plan(state, CLUSTER, strategy=strategy(name))
@@ -340,6 +341,12 @@ def test_what_is_left_out_for_the_ha_reservation_is_said(name: StrategyName) -> 
     )
     unreserved = msgspec.structs.replace(state, clusters=(cluster(),))
     assert moves(make_plan(unreserved, CLUSTER, options=ALL)) == ["a to h1"]
+
+
+def test_a_host_that_may_not_fail_alone_any_more_is_worse_than_two_that_may_not_together() -> None:
+    two, alone = {("h1", "h2"): ("a", "b")}, {("h2",): ("a",)}
+    assert remaining._compared(two, alone) == Harm(("h2",), ("a",), then=1, now=0)
+    assert remaining._compared(alone, two) is None
 
 
 def test_a_negative_group_with_more_vms_than_hosts_says_so_however_large_it_is() -> None:
