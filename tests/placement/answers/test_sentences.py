@@ -6,8 +6,10 @@ import pkgutil
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,11 +18,14 @@ from msgspec.structs import replace
 from ovirt_placement import rules
 from ovirt_placement.answers import conflicts
 from ovirt_placement.answers.conflicts import judge_rules
-from ovirt_placement.answers.decisions import EngineSaid, names_one_for_all, said_of_host
+from ovirt_placement.answers.decisions import EngineSaid, at_time, names_one_for_all, said_of_host
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, at_time_text, read_moment
+from ovirt_placement.answers.decisions.past import RefusedPlacementsDocument, why_now_or_then
 from ovirt_placement.answers.group_changes import judge
 from ovirt_placement.answers.plans.maintenance import maintenance_record, maintenance_text
-from ovirt_placement.answers.question import SOME_HOSTS
+from ovirt_placement.answers.proxy import FILTERS, LoggedDecision
+from ovirt_placement.answers.question import SOME_HOSTS, ConfiguredState
+from ovirt_placement.engine.events import EngineEvent, EventCode, LatestEvents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
@@ -249,6 +254,33 @@ def test_a_time_of_day_is_the_last_one_that_has_come(second: int, now: int) -> N
 def test_in_the_night_in_which_clocks_are_set(text: str, now: str, meant: str) -> None:
     moment, wanted = (datetime.fromisoformat(one).timestamp() for one in (now, meant))
     assert read_moment(text, moment, VIENNA) == wanted
+
+
+def test_an_event_stands_with_the_refusal_that_is_nearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two starts within seconds, for different reasons: each has its own event."""
+    refused = [
+        LoggedDecision(
+            NOW + after, str(after), FILTERS, ("h1",), {"h1": (unit,)}, {}, None, {}, seconds=0.0, vm="a"
+        )
+        for after, unit in ((0, "One"), (6, "Other"))
+    ]
+    record = tmp_path / "decisions.jsonl"
+    record.write_bytes(b"".join(msgspec.json.encode(one) + b"\n" for one in refused))
+    events = tuple(
+        EngineEvent(
+            id=number, code=EventCode.USER_FAILED_RUN_VM, severity="error", time=NOW + after,
+            description=f"event {number}", correlation_id=None, vm="a", host=None, cluster=None,
+        )
+        for number, after in ((1, 1), (2, 7), (3, 30))
+    )  # fmt: skip
+    monkeypatch.setattr(at_time, "refusals", lambda state: (LatestEvents(events, None), None))
+    state = ConfiguredState(snapshot(host("h1"), vm("a")), pytest.fail)
+    found = why_now_or_then(state, refused=True, since=NOW - 1, decisions=record)
+    assert isinstance(found, RefusedPlacementsDocument)
+    said = [[event.sentence for event in one.events] for one in found.refused]
+    assert said == [["event 1"], ["event 2"], ["event 3"]]
 
 
 # -- What the engine says of hosts that its filters refused: it may name one of them for all.

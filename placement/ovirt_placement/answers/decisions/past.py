@@ -227,10 +227,10 @@ class _Row:
     times: list[float]
     events: list[EngineEvent] = field(default_factory=list)
 
-    def has(self, event: EngineEvent) -> bool:
-        """Whether the event is about one of these."""
-        at = bisect_left(self.times, event.time - NEAR_SECONDS)
-        return at < len(self.times) and self.times[at] <= event.time + NEAR_SECONDS
+    def seconds_from(self, event: EngineEvent) -> float:
+        """How far the event is from the nearest of these."""
+        at = bisect_left(self.times, event.time)
+        return min(abs(event.time - one) for one in self.times[max(0, at - 1) : at + 1])
 
 
 def _refused(state: ConfiguredState, since: float, file: Path | None, only: Vm | None) -> Document:
@@ -249,9 +249,10 @@ def _refused(state: ConfiguredState, since: float, file: Path | None, only: Vm |
         row.times.sort()  # the clock may have been set
     for event in events.events:
         if event.time >= since and event.vm is not None and (only is None or event.vm == only.id):
-            own = (row for row in rows.by_vm[event.vm] if row.decision is not None and row.has(event))
-            row = next(own, None) or rows.add(event.vm, event.time, event.description, None)
-            row.events.append(event)
+            own = (row for row in rows.by_vm[event.vm] if row.decision is not None)
+            near = [one for one in own if one.seconds_from(event) <= NEAR_SECONDS]
+            near = near or [rows.add(event.vm, event.time, event.description, None)]
+            min(near, key=lambda one: one.seconds_from(event)).events.append(event)
     found = sorted(rows.all, key=lambda row: row.times[0])
     return RefusedPlacementsDocument(
         since=time_text(since),
