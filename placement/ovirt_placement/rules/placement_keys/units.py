@@ -16,7 +16,7 @@ from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS, STORED, VM_DETAILS
 from ovirt_placement.rules.affinity.constraints import OnHosts
 from ovirt_placement.rules.affinity.groups import chained_peers, groups_of, members, parting_hosts, peers_on
-from ovirt_placement.rules.elements.placement import occupied, why_immovable
+from ovirt_placement.rules.elements.placement import destinations, occupied, why_immovable
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.resources import promised_mb
 from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
@@ -331,15 +331,16 @@ def rank_by_chains(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
 
 
 def _begins_chain(snapshot: Snapshot, request: Request, peers: tuple[str, ...]) -> bool:
-    """Whether a VM is the first of such a group.
+    """Whether a VM is the first of such a group that starts, or that leaves the host of its peers.
 
-    Not if the engine alone knows by now where peers of its own groups are: let it choose. Nor where the
-    weight of its placement keys, which leads as well, puts hosts in an order: two orders add up to a tie.
+    One that runs alone while these are down needs no such lead. Not if the engine alone knows by now where
+    peers of its own groups are: let it choose. Nor where the weight of its placement keys, which leads as
+    well, puts hosts in an order: two orders add up to a tie.
     """
     (vm, *_) = request.vms
     unconfirmed = snapshot.unconfirmed - {vm}
     return (
-        bool(peers)
+        any(snapshot.vm_by_id[vm].host is None or destinations(snapshot, peer) for peer in peers)
         and unconfirmed.isdisjoint(
             peer
             for group in groups_of(snapshot).get(vm, ())

@@ -373,6 +373,12 @@ def test_the_first_of_a_chain_goes_where_most_memory_is_left() -> None:
     assert ranks_of_chain(expecting(state, "c", "h1")) == [1, 1, 0]
 
 
+def test_of_a_vm_that_runs_alone_while_its_chain_is_down_hosts_tie() -> None:
+    assert ranks_of_chain(chain(c="h1")) == [0, 0, 0]
+    leaves = Request(("c",), ("h2", "h3"))
+    assert [one.rank for one in rank_by_chains(chain(a="h1", c="h1"), leaves)] == [1, 0]
+
+
 def test_it_leaves_the_first_to_the_engine_which_alone_knows_where_a_peer_is() -> None:
     assert ranks_of_chain(expecting(chain(), "n", "h1")) == [0, 0, 0]
 
