@@ -5,10 +5,11 @@ import logging
 import os
 import queue
 import socket
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib.metadata import version
-from types import MappingProxyType
+from types import MappingProxyType, SimpleNamespace
+from typing import Any
 from urllib.parse import parse_qs
 
 from prometheus_client import (
@@ -69,7 +70,14 @@ class _OfEngine(CollectorRegistry):
         self._engine = engine
 
     def collect(self) -> Iterator[Metric]:
-        for family in super().collect():
+        return self._named(super().collect())
+
+    def restricted_registry(self, names: Iterable[str]) -> Any:
+        found = super().restricted_registry(names)
+        return SimpleNamespace(collect=lambda: self._named(found.collect()))
+
+    def _named(self, families: Iterable[Metric]) -> Iterator[Metric]:
+        for family in families:
             named = {"engine": self._engine}
             family.samples = [one._replace(labels=named | one.labels) for one in family.samples]
             yield family

@@ -255,6 +255,21 @@ def test_one_of_several_engines_is_a_label_of_all() -> None:
     found = [sample for family in registry.collect() for sample in family.samples]
     assert {sample.labels.get("engine") for sample in found} == {"red"}
     assert registry.get_sample_value("things_total", {"engine": "red", "kind": "small"}) == 1
+    (asked_for,) = registry.restricted_registry(["things_total"]).collect()
+    assert [sample.labels for sample in asked_for.samples] == [{"engine": "red", "kind": "small"}]
+
+
+@pytest.mark.parametrize(
+    ("version", "wish", "stays"),
+    [
+        *(("HTTP/1.1", "", True), ("HTTP/1.1", "Close", False), ("HTTP/1.1", "TE, close", False)),
+        *(("HTTP/1.0", "", False), ("HTTP/1.0", "TE, Keep-Alive", True)),
+    ],
+)
+def test_a_connection_stays_unless_one_of_the_wishes_is_that_it_ends(
+    version: str, wish: str, stays: bool
+) -> None:
+    assert Head("GET", "/", version, {"connection": wish}).keeps_alive is stays
 
 
 def test_an_address_that_is_taken_or_none_is_reported() -> None:

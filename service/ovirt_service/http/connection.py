@@ -45,8 +45,8 @@ class Head(msgspec.Struct, frozen=True):
 
     @property
     def keeps_alive(self) -> bool:
-        wish = self.headers.get("connection", "").lower()
-        return wish != "close" if self.version == "HTTP/1.1" else wish == "keep-alive"
+        wishes = {one.strip() for one in self.headers.get("connection", "").lower().split(",")}
+        return "close" not in wishes and (self.version == "HTTP/1.1" or "keep-alive" in wishes)
 
 
 class HttpRequest(msgspec.Struct, frozen=True):
@@ -263,8 +263,8 @@ class Connection(asyncio.Protocol):
         except HttpError as error:
             self._refuse(error)
         except Exception:
-            log.exception("a request ended by an error of the proxy's own")
-            self._refuse(HttpError(500, "the proxy erred; its log says more"))
+            log.exception("a request ended by an error of the server's own")
+            self._refuse(HttpError(500, "the server erred; its log says more"))
         if self._all_sent and self._answering is None:
             self.close()
 

@@ -181,7 +181,7 @@ class Listener:
         self._entering: dict[asyncio.Task[None], float] = {}
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._scarce = Complaint(
-            log, "connections wait, for the proxy cannot accept them", "connections are accepted again"
+            log, "connections wait, for they cannot be accepted", "connections are accepted again"
         )
 
     def start(self, context: ssl.SSLContext | None) -> str:
