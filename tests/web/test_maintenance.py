@@ -103,6 +103,7 @@ def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) ->
         shown = page.seen("/maintenance/c1")
         assert f"Run {run.id[:12]} running Pause Stop Requested by admin@internal-authz" in shown
         assert "alpha waits" in shown
+        assert "Maintenance of 2 hosts is running" in page.seen("/cluster/c1")
         assert "Pause this run" not in page.ask("/maintenance/c1", cookie=reader).text
         assert order(page, reader, "pause", run.id).status == 403
         assert order(page, ann, "pause", run.id).status == 303

@@ -9,8 +9,9 @@ from ovirt_placement.answers.placement import why
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
 from ovirt_placement_web.site import environment, error_text, page_words, timed
-from ovirt_placement_web.views.needs import Standing, refusals
+from ovirt_placement_web.views.needs import Standing, is_ill, refusals
 from ovirt_placement_web.views.needs import _hosts as hosts
+from ovirt_placement_web.views.vm import _state as vm_state
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 
 ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())
@@ -123,6 +124,23 @@ def test_a_host_that_rests_is_named_where_vms_of_it_are_not_known_to_run() -> No
     assert (tone, kind, about[:2]) == ("danger", "host", (reboots, 2))
     assert [one.vm.name for one in about[2]] == ["a"]
     assert SAY.fails(reboots) == "is rebooting"
+
+
+@pytest.mark.parametrize(
+    ("host_status", "status", "ill"),
+    [
+        *(("up", "up", False), ("up", "paused", False), ("up", "not_responding", True)),
+        *(("preparing_for_maintenance", "up", False), ("non_operational", "up", False)),
+        *(("up", "unknown", True), ("connecting", "up", True), ("error", "paused", True)),
+    ],
+)
+def test_a_vm_is_not_said_to_run_where_its_host_does_not_answer(
+    host_status: str, status: str, ill: bool
+) -> None:
+    state = snapshot(cluster(), host("h1", status=host_status), host("h2"), vm("a", "h1", status=status))
+    judged = why(state, state.vms[0], state.hosts)
+    assert is_ill(state, state.vms[0]) is ill
+    assert (vm_state(state.vms[0], judged, state, accepted=1) == "ill") is ill
 
 
 @pytest.mark.parametrize(

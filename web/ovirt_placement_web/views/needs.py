@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 from ovirt_placement.answers.document import Said, listed
 from ovirt_placement.answers.placement import JudgedHost
 from ovirt_placement.answers.status import EnforcementRecord
-from ovirt_placement.answers.status.clusters import ClusterStatus
+from ovirt_placement.answers.status.clusters import ClusterStatus, vm_runs
 from ovirt_placement.answers.status.ha_check import LostSet
-from ovirt_placement.model import Cluster
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.snapshot import grouped
-from ovirt_placement.store.enforcer.maintenance import MaintenanceRun
+from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
 from ovirt_placement.store.orders import Pause
 from ovirt_placement.store.user_actions import UserAction, UserActionKind
 from ovirt_placement_web.state.plans import Life
@@ -21,8 +21,8 @@ from ovirt_placement_web.views.endpoints import Asked
 from ovirt_service.errors import UserError
 
 RESTS = ("maintenance", "preparing_for_maintenance", "installing", "reboot", "down")
-#: What the engine calls VMs that it knows nothing of.
-ILL = ("unknown", "not_responding")
+#: What the engine calls VMs that it knows nothing of, while their host may be up.
+_SILENT = ("unknown", "not_responding")
 #: Of larger clusters the failure that is not survived is not named: to find it takes too long here.
 _MOST_CHECKED = 100
 #: Of more hosts or VMs that do not run, this many are named.
@@ -62,8 +62,8 @@ def standing_of(asked: Asked, numbers: ClusterStatus, enforcer: EnforcementRecor
     hosts = asked.snapshot.hosts_of_cluster.get(cluster.id, ())
     run, refusal, pause = None, None, past.pause(cluster)
     with suppress(UserError):
-        if numbers.upgrade or numbers.draining or any(host.status in RESTS for host in hosts):
-            run = next((one for one in past.maintenance(cluster) if one.active), None)
+        active = past.read(MaintenanceStore, MaintenanceStore.active)
+        run = next((one for one in active if one.cluster == cluster.id), None)
         if numbers.hard_violations and plan is None:
             last = next((one for one in past.history(DAY, cluster) if one.steps), None)
             said = past.words_on(last.id)[-1:] if last else ()
@@ -117,6 +117,11 @@ def needs(asked: Asked, known: Standing) -> list[Need]:
     return [Need(tone, kind, about, here) for holds, tone, kind, about in found if holds]
 
 
+def is_ill(snapshot: Snapshot, vm: Vm) -> bool:
+    """Whether nobody knows that it runs, though it should: it may stand on a host that does not answer."""
+    return vm.status in _SILENT or (vm.crashed if vm.host is None else not vm_runs(snapshot, vm))
+
+
 def _hosts(asked: Asked, numbers: ClusterStatus) -> Iterator[tuple[bool, str, str, Any]]:
     """Hosts that do not answer, or rest though VMs should run there, each with what becomes of its VMs."""
     lost = grouped((one.host.id, one) for one in numbers.lost if one.host is not None)
@@ -141,9 +146,9 @@ def _lost(asked: Asked, numbers: ClusterStatus) -> Iterator[tuple[bool, str, str
         yield True, "danger", "more_lost", len(own) - _MOST_NAMED
     known = {one.vm.id for one in numbers.lost}
     running = (vm for host in up for vm in snapshot.vms_of_host.get(host, ()))
-    ill = sorted((vm for vm in running if vm.status in ILL and vm.id not in known), key=lambda vm: vm.name)
-    places = sorted({up[vm.host or ""].name for vm in ill})
-    yield bool(ill), "warning", "silent", ([vm.name for vm in ill], places)
+    silent = [vm for vm in running if vm.status in _SILENT and vm.id not in known]
+    places = sorted({up[vm.host or ""].name for vm in silent})
+    yield bool(silent), "warning", "silent", (sorted(vm.name for vm in silent), places)
 
 
 def refusals(judged: Sequence[JudgedHost]) -> Iterator[str]:

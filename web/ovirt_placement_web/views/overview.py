@@ -13,7 +13,7 @@ from ovirt_placement_web.site import check_query, site_of
 from ovirt_placement_web.state.map import MapVm, misplaced
 from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.views.endpoints import Asked, Shown, paged, viewed
-from ovirt_placement_web.views.needs import ILL, RESTS, Need, Standing, needs, present_plan, standing_of
+from ovirt_placement_web.views.needs import RESTS, Need, Standing, is_ill, needs, present_plan, standing_of
 from ovirt_placement_web.views.rules import state_of_group
 
 _MOST_HITS = 50
@@ -53,7 +53,7 @@ def cluster(asked: Asked) -> Shown:
         "hosts": list(zip(drawn.hosts, vms, strict=True)),
         "small": len(drawn.hosts) <= _MOST_CARDS and len(drawn.vms) <= _MOST_SQUARES,
         "violated": {at for at, group in enumerate(drawn.groups) if group.violated},
-        "ill": ILL,
+        "ill": {vm.id for vm in asked.snapshot.vms if is_ill(asked.snapshot, vm)},
         "rests": RESTS,
         "down": sum(vm.host is None and vm.cluster == one.id for vm in asked.snapshot.vms),
     }
@@ -88,7 +88,7 @@ def vms(asked: Asked) -> Shown:
     narrowed: dict[str, Callable[[Vm], bool]] = {
         "wrong": lambda one: one.id in wrong,
         "down": lambda one: one.host is None,
-        "lost": lambda one: one.status in ILL or one.crashed,
+        "lost": lambda one: is_ill(asked.snapshot, one),
         "moving": lambda one: one.status == "migrating" or one.id in moving,
         "ha": lambda one: one.ha,
     }

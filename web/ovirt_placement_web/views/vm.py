@@ -10,13 +10,13 @@ from ovirt_placement.answers.decisions.at_time import read_moment
 from ovirt_placement.answers.document import Said
 from ovirt_placement.answers.placement import JudgedHost, WhyDocument
 from ovirt_placement.answers.proxy import NoRecord
-from ovirt_placement.model import Cluster, Vm
+from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.site import number
 from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import DAY
 from ovirt_placement_web.views.endpoints import Asked, Shown, viewed
-from ovirt_placement_web.views.needs import ILL, refusals, refuser
+from ovirt_placement_web.views.needs import is_ill, refusals, refuser
 from ovirt_service.errors import UserError
 
 #: Of more hosts, alike ones are shown together.
@@ -28,15 +28,14 @@ _Item = TypeVar("_Item")
 @viewed("/vm/{name}")
 def vm(asked: Asked) -> Shown:
     one = asked.named("VM", asked.snapshot.vms)
-    questions, snapshot = asked.questions, asked.snapshot
+    questions = asked.questions
     why, ranked = questions.why(one), questions.ask("where", vm=one.id).hosts
     judged = sorted(why.hosts, key=lambda each: (each.host.name, each.host.id))
-    state = _state(one, why, moving=one.id in snapshot.pending_hosts, accepted=len(ranked))
+    state = _state(one, why, asked.snapshot, accepted=len(ranked))
     few = len(judged) <= _MOST_COLUMNS
     return "vm.html", {
         "vm": one,
         "why": why,
-        "ill": ILL,
         "state": state,
         "refusals": list(refusals(judged)) if state in ("alone", "unplaced") else (),
         "judged": judged,
@@ -49,12 +48,12 @@ def vm(asked: Asked) -> Shown:
     }
 
 
-def _state(vm: Vm, why: WhyDocument, *, moving: bool, accepted: int) -> str:
-    if vm.status == "migrating" or moving:
+def _state(vm: Vm, why: WhyDocument, snapshot: Snapshot, *, accepted: int) -> str:
+    if vm.status == "migrating" or vm.id in snapshot.pending_hosts:
         return "moving"
     if vm.host is None or why.host is None:
         return "down" if accepted else "unplaced" if why.hosts else "alone"
-    if vm.status in ILL:
+    if is_ill(snapshot, vm):
         return "ill"
     return "misplaced" if any(one.host.id == vm.host and not one.accepted for one in why.hosts) else "running"
 

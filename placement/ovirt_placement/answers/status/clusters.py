@@ -130,7 +130,7 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
         hosts=len(hosts),
         hosts_up=len(up),
         vms=len(vms),
-        vms_running=sum(vm.host is not None and not is_lost(snapshot, vm) for vm in vms),
+        vms_running=sum(vm_runs(snapshot, vm) for vm in vms),
         vms_on_their_way=sum(vm.status == "migrating" or vm.id in snapshot.pending_hosts for vm in vms),
         vms_highly_available=sum(vm.ha for vm in vms),
         memory_mb=sum(host.memory_mb for host in up),
@@ -150,6 +150,11 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
         draining=tuple(Named(host.id, host.name) for host in hosts if host.id in snapshot.draining_hosts),
         upgrade=upgrade_text(cluster) if cluster.upgrade_mode else None,
     )
+
+
+def vm_runs(snapshot: Snapshot, vm: Vm) -> bool:
+    """Whether it runs, as far as is known: not where its host does not answer."""
+    return vm.host is not None and not is_lost(snapshot, vm)
 
 
 def _cpu_percent(hosts: Iterable[Host]) -> float | None:
