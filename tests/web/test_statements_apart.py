@@ -5,6 +5,7 @@ import re
 import socket
 import ssl
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from ovirt_placement.engine.users import Rights
 from ovirt_placement_web import sessions
 from ovirt_placement_web.log_in import counted_address, onward
 from ovirt_placement_web.sessions import Sessions
-from ovirt_placement_web.settings import WebSettings, listening
+from ovirt_placement_web.settings import WebSettings, engine_origin, listening, origins
 from ovirt_service.errors import UserError
 from tests.configuration import write_configuration
 from tests.paths import CHECKOUT
@@ -167,6 +168,27 @@ def test_13_an_address_that_many_people_come_from_is_not_counted(address: str, c
     client = SimpleNamespace(host=address) if address else None
     request: Any = SimpleNamespace(client=client, scope={"site": SimpleNamespace(settings=settings)})
     assert counted_address(request) == counted
+
+
+@pytest.mark.parametrize(
+    ("listen", "meant", "known"),
+    [
+        ("127.0.0.1:8446", "", ("https://127.0.0.1:8446", "https://localhost:8446")),
+        ("engine.example.com:443", "", ("https://engine.example.com",)),
+        ("0.0.0.0:443", "https://Engine.example.com:443", ("https://engine.example.com",)),
+        ("[::1]:80", "http://[::1]:80", ("http://[::1]",)),
+        ("[::]:8446", "", None),
+        ("0.0.0.0:8446", "", None),
+    ],
+)
+def test_5_the_page_is_known_by_what_browsers_send(
+    listen: str, meant: str, known: tuple[str, ...] | None
+) -> None:
+    pem = Path("cert.pem")
+    settings = WebSettings(listen=listen, origins=tuple(meant.split()), certificate=pem, key=pem)
+    with nullcontext() if known else pytest.raises(UserError, match="no browser asks for"):
+        assert origins(settings, listening(settings, "web.toml"), "web.toml") == known
+    assert engine_origin("https://Engine.example.com:443/ovirt-engine/api") == "https://engine.example.com"
 
 
 @pytest.mark.system

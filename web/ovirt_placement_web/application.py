@@ -110,7 +110,8 @@ async def _watch_sessions(site: Site, tasks: TaskGroup) -> None:
 
 def _unknown(request: Request, error: HTTPException) -> Response:
     texts = {404: "There is no such page.", 405: "This address does not take that."}
-    refusal = Refusal(error.status_code, texts.get(error.status_code, "This cannot be answered."))
+    text = texts.get(error.status_code, "This cannot be answered.")
+    refusal = Refusal(error.status_code, text, dict(error.headers or {}))
     if request.url.path.startswith(f"{site_of(request).root}/api/"):
         return api.problem(refusal)
     return refused(request, refusal)

@@ -58,6 +58,7 @@ def _configured(config: Config, settings: WebSettings, at: Listening, metrics: W
     found = uvicorn.Config(
         application(config, settings, at, metrics),
         log_config=None,
+        log_level="error",  # of what is no request it would say so each time, however many come
         access_log=False,
         server_header=False,
         proxy_headers=bool(settings.trusted_proxies),

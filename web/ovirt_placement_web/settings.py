@@ -79,14 +79,25 @@ def origins(settings: WebSettings, at: Listening, source: str) -> tuple[str, ...
         if not _ORIGIN.fullmatch(origin):
             raise UserError(f'{source}: [web] origins: "{origin}": write https://HOST or https://HOST:PORT')
     if settings.origins:
-        return tuple(origin.lower() for origin in settings.origins)
-    return (at.url, at._replace(host="localhost").url) if is_loopback(at.host) else (at.url,)
+        return tuple(map(_as_sent, settings.origins))
+    if at.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
+        raise UserError(
+            f"{source}: [web] origins: write https://HOST:{at.port}: no browser asks for {at.host}"
+        )
+    names = (at.host, "localhost") if is_loopback(at.host) else (at.host,)
+    return tuple(_as_sent(at._replace(host=name).url) for name in names)
+
+
+def _as_sent(origin: str) -> str:
+    """As browsers send it: in small letters, and without the port that its scheme has anyway."""
+    origin = origin.lower()
+    return origin.removesuffix(":443" if origin.startswith("https:") else ":80")
 
 
 def engine_origin(url: str | None) -> str:
     """The origin of the engine's portal, which may frame the page; 'none' without an engine."""
     parts = urlsplit(url or "")
-    return f"{parts.scheme}://{parts.netloc}" if parts.netloc else "'none'"
+    return _as_sent(f"{parts.scheme}://{parts.netloc}") if parts.netloc else "'none'"
 
 
 # -- Several engines on one page: each below its own path, with log-ins, sessions and rights of its own.
