@@ -148,6 +148,21 @@ def test_two_administrators_look_at_one_plan_that_changes(page: Page) -> None:
     ]
 
 
+def test_who_does_not_know_of_the_others_pause_is_refused(page: Page) -> None:
+    ann, bob = page.session(), page.session()
+    assert page.act("/cluster/c2/pause", ann, hours="", reason="storage").status == 303
+    late = page.act("/cluster/c2/pause", bob, hours="1")
+    assert (late.status, "paused cluster c2" in late.text, "(storage)" in late.text) == (409, True, True)
+    shown = r'/cluster/c2/resume".*?name="was" value="([^"]+)"'
+    page.until(lambda: re.search(shown, page.ask("/cluster/c2", cookie=bob).text) is not None)
+    (was, *_) = re.findall(shown, page.ask("/cluster/c2", cookie=bob).text)
+    assert page.act("/cluster/c2/resume", bob, was=was).status == 303
+    assert page.act("/cluster/c2/pause", bob, hours="1").status == 303
+    late = page.act("/cluster/c2/resume", ann, was=was)
+    assert (late.status, "paused cluster c2" in late.text) == (409, True)
+    assert page.act("/cluster/c2/resume", bob).status == 303
+
+
 def recorded(page: Page) -> str:
     """A plan on record, as the enforcer leaves it: the guest leaves, then one of the pair follows."""
     plan = make_plan(STATE, "c1")

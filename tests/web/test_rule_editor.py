@@ -3,6 +3,7 @@
 import html
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from msgspec.structs import replace
@@ -178,6 +179,18 @@ def test_a_change_is_foreseen_as_the_command_foresees_it_and_then_made_by_the_en
     stale = own.ask("/group/g1/edit", cookie=cookie, form={**form, "do": "yes"})
     assert stale.status == 409
     assert "this group has changed since you looked at it" in stale.text
+
+
+def test_of_two_who_save_one_group_at_once_the_second_is_refused(own: Page) -> None:
+    cookies = own.session(), own.session()
+    forms = [fields(own, one, "/group/g1/edit") | {"do": "yes", "vms": "db-2"} for one in cookies]
+    forms[1]["vms"] = "db-1"
+    own.server.disturbances.add(Disturbance(method="PUT", path="affinitygroups", delay_seconds=1.0))
+    with ThreadPoolExecutor() as at_once:
+        saved = at_once.map(
+            lambda who, form: own.ask(form=form, cookie=who, path="/group/g1/edit"), cookies, forms
+        )
+        assert sorted(one.status for one in saved) == [303, 409]
 
 
 def test_what_clashes_is_named_and_cannot_be_done(own: Page) -> None:

@@ -3,6 +3,8 @@
 import configparser
 import json
 import re
+import socket
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -65,7 +67,8 @@ def test_4_what_changes_something_comes_from_the_page_in_a_session(page: Page) -
     for headers in (evil, CROSS_SITE):
         assert page.log_in(**headers).status == 403
     for path in (*ACTS[:-2], "/log-out"):
-        assert page.ask(path, cookie=cookie).status == 405
+        answer = page.ask(path, cookie=cookie)
+        assert (answer.status, answer.headers["allow"]) == (405, "POST")
     assert page.ask("/", cookie=cookie).status == 200
 
 
@@ -159,11 +162,14 @@ def test_15_each_log_in_and_each_act_is_a_line_of_the_audit_log(page: Page) -> N
     page.log_in("user@internal")
     page.log_in("nobody@internal\nFORGED", "wrong")
     page.act("/cluster/c2/pause", page.session("reader@internal"), hours="1")
+    page.act("/cluster/gone/pause", cookie, hours="1")
+    page.ask("/plan/c1/refuse", cookie=cookie, form={"csrf": "guessed"})
     lines = [json.loads(line) for line in page.audit().splitlines()]
     said = {(one["who"].partition("@")[0], one["act"], one["outcome"].partition(":")[0]) for one in lines}
     assert said >= {
         *(("admin", "pause", "done"), ("admin", "resume", "done"), ("reader", "pause", "refused")),
         *(("user", "log-in", "refused"), ("nobody", "log-in", "refused")),
+        *(("admin", "/cluster/gone/pause", "refused"), ("admin", "/plan/c1/refuse", "refused")),
     }
     assert all(one["address"] == "127.0.0.1" and one["time"] for one in lines)
     acts = [one for one in lines if one["act"] == "pause"]
@@ -174,6 +180,12 @@ def test_16_what_is_asked_is_bounded_and_what_fails_says_nothing_of_the_inside(p
     cookie = page.session()
     assert page.ask("/log-in", form={"name": "n" * 2**21, "password": "p"}).status == 413
     assert page.ask("/?surprise=1", cookie=cookie).status == 400
+    where = urlsplit(page.url)
+    for _ in range(3):  # what is no request is answered, and fills no log
+        with socket.create_connection((where.hostname, where.port)) as stranger:
+            stranger.sendall(b"\x16\x03\x01\r\n\r\n")
+            assert stranger.recv(99).startswith(b"HTTP/1.1 400 ")
+    assert "Invalid" not in page.process.log
     assert page.ask("/history?days=1&days=2", cookie=cookie).status == 400
     wrong = "/history?days=-1 /history?days=%F0%9F%92%A9 /vm/%00 /vm/..%2f..%2fetc /api/v1/vms/%ff/why"
     for path in wrong.split():

@@ -23,7 +23,7 @@ from ovirt_placement.cli.main import main as placement
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store
-from ovirt_placement_web.bounds import Bounds, WebMetrics
+from ovirt_placement_web.bounds import Bounds, Refusal, WebMetrics
 from ovirt_placement_web.state import sources
 from ovirt_placement_web.state.questions import Memory, Questions
 from ovirt_placement_web.state.sources import LiveState, Past, View
@@ -76,6 +76,15 @@ def test_programs_need_a_token_of_an_administrator(page: Page) -> None:
     assert page.ask("/api/v1/status", Authorization=f"Bearer {user}").status == 403
     assert page.ask("/api/v1/status", Authorization="Bearer wrong").status == 401
     assert page.ask("/api/v1/status").status == 401
+
+
+@pytest.mark.parametrize(("known", "status"), [(True, 404), (False, 503)])
+def test_what_may_be_there_is_not_called_missing_while_nothing_is_known(known: bool, status: int) -> None:
+    request: Any = SimpleNamespace(path_params={"name": "c9"})
+    view: Any = SimpleNamespace(known=known, snapshot=snapshot(host("h1")))
+    with pytest.raises(Refusal) as refused:
+        _ = endpoints.Asked(request, Any, Any, view).cluster  # type: ignore[arg-type]
+    assert refused.value.status == status
 
 
 def test_the_portals_token_begins_a_session(page: Page) -> None:

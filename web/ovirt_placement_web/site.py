@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import jinja2
@@ -66,6 +67,8 @@ class Site:
         self.memory = Memory()
         self._decisions = config.section("web", WebSettings).decisions
         self.made = MadePlans(config)
+        #: The engine does not compare before it changes: of two users at once the second one has to.
+        self.editing = Lock()
         self.templates = environment()
 
     def questions(self, view: View) -> Questions:

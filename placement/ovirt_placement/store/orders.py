@@ -47,16 +47,25 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Paused(UserError):
-    """Migrations are paused where one was to begin."""
+    """Migrations are paused where one was to begin, or not by the pause that was meant."""
 
 
 class PauseStore(StoreAccess):
     """The pauses of one engine, in a database."""
 
     def pause(
-        self, cluster: str, *, cluster_name: str, reason: str, set_by: str, seconds: float | None
+        self,
+        cluster: str,
+        *,
+        cluster_name: str,
+        reason: str,
+        set_by: str,
+        seconds: float | None,
+        over: bool = True,
     ) -> None:
         """Let nothing be migrated in a cluster for so long, or for ever; the last word on it counts.
+
+        But for one that is not meant to go `over` another: raises `Paused` where one is in force there.
 
         Every intent is either written before this, or refused: see `refuse_if_paused`.
         """
@@ -69,21 +78,26 @@ class PauseStore(StoreAccess):
         }
         with self._transaction() as rows:
             hold_back_writers(rows)
+            if not over:
+                refuse_if_paused(rows, [cluster])
             rows.put(pauses, {"cluster": cluster}, values)
             how_long = "until resumed" if seconds is None else f"for {seconds / 3600:g} h"
             act = Act(kind=UserActionKind.PAUSE, login=set_by, cluster=cluster, cluster_name=cluster_name)
             details = (how_long, reason) if reason else (how_long,)
             record(rows, msgspec.structs.replace(act, details=details))
 
-    def resume(self, cluster: str, *, set_by: str, cluster_name: str = "") -> Pause | None:
+    def resume(self, cluster: str, *, set_by: str, cluster_name: str = "", set_at: str = "") -> Pause | None:
         """Take back the pause of a cluster, and let its breaker count no failure before this.
 
         `ALL_CLUSTERS` takes back the pause of all clusters, not those of single ones. `cluster_name` is for
-        the record of who did it. Return the pause, if one was in force.
+        the record of who did it. Return the pause, if one was in force. With `set_at`, when the one was set
+        that is meant, it raises `Paused` where that is not in force any more.
         """
         with self._transaction() as rows:
             hold_back_writers(rows)  # what it reports is what it takes back
             lifted = _in_force(rows, pauses.c.cluster == cluster)
+            if set_at and [str(one.set_at) for one in lifted] != [set_at]:
+                raise Paused(lifted[0].sentence if lifted else "migrations are not paused there any more")
             rows.remove(pauses, pauses.c.cluster == cluster)
             rows.put(resumptions, {"cluster": cluster}, {"set_by": set_by, "set_at": now()})
             name = cluster_name or cluster

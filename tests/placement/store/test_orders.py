@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -118,6 +119,23 @@ def test_the_last_word_on_a_cluster_counts(pauses: PauseStore) -> None:
     pause(pauses, "c1", "second", 60)
     (only,) = pauses.pauses()
     assert (only.reason, only.until is None) == ("second", False)
+
+
+def test_of_two_who_do_not_know_of_each_other_the_second_is_refused(pauses: PauseStore) -> None:
+    """The page says who paused: what a person sees there may be of old."""
+    pause(pauses, "c1", "first")
+    mine: dict[str, Any] = {"cluster_name": "C1", "reason": "", "set_by": "bob", "seconds": 60.0}
+    with pytest.raises(Paused, match=r"eve paused cluster C1 at .* \(first\)"):
+        pauses.pause("c1", over=False, **mine)
+    (seen,) = pauses.pauses()
+    with pytest.raises(Paused, match="eve paused"):
+        pauses.resume("c1", set_by="bob", set_at=str(seen.set_at - 1))
+    assert pauses.resume("c1", set_by="bob", set_at=str(seen.set_at)) is not None
+    with pytest.raises(Paused, match="are not paused there any more"):
+        pauses.resume("c1", set_by="adam", set_at=str(seen.set_at))
+    pauses.pause("c1", over=False, **mine)
+    with pytest.raises(Paused):
+        pauses.pause("c1", over=False, **mine)
 
 
 def test_a_pause_ends_by_itself(pauses: PauseStore) -> None:

@@ -23,7 +23,6 @@ from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.store.enforcer.history import HistoryStore, PlanRecord
 from ovirt_placement.store.enforcer.intents import OPEN_STATES
-from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, MaintenanceStore
 from ovirt_placement.store.orders import ApprovalStore, Pause, PauseStore, WaitingPlan
 from ovirt_placement.store.sql import access
 from ovirt_placement.store.sql.access import StoreAccess
@@ -203,10 +202,6 @@ class Past:
             pauses = self.read(PauseStore, PauseStore.pauses)
             return next((one for one in pauses if one.cluster in ("", cluster.id)), None)
         return None
-
-    def maintenance(self, cluster: Cluster) -> list[MaintenanceRun]:
-        every = self.read(MaintenanceStore, MaintenanceStore.runs)
-        return [one for one in every if one.cluster == cluster.id]
 
     def plan_named(self, plan: str) -> PlanRecord | None:
         found = self.read(HistoryStore, lambda store: store.plans_named(plan))

@@ -17,12 +17,15 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from ovirt_enforcer.orders import Misfits
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.plans.what_if import WhatIfDocument
 from ovirt_placement.config import Config
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault
 from ovirt_placement.engine.users import Refused, read_rights
 from ovirt_placement.model import Cluster, Snapshot
+from ovirt_placement.store.enforcer.maintenance import Overtaken
+from ovirt_placement.store.orders import Paused
 from ovirt_placement_web.bounds import Bound, Refusal
 from ovirt_placement_web.log_in import form_of, note, to_log_in
 from ovirt_placement_web.sessions import Session
@@ -93,7 +96,11 @@ class Asked(NamedTuple):
         try:
             return find(self.request.path_params["name"], kind, items)  # type: ignore[type-var]
         except UserError as error:
-            raise Refusal(404, f"There is {error}.") from None
+            raise self.absent(f"There is {error}.") from None
+
+    def absent(self, text: str) -> Refusal:
+        """The answer about what is not there; as long as nothing is known, it may be."""
+        return Refusal(404, text) if self.view.known else Refusal(503, "Nothing is known of the engine yet.")
 
     @property
     def fields(self) -> dict[str, str]:
@@ -161,12 +168,8 @@ MIGRATE = "migrate_vm"
 _LONGEST_REASON = 500
 
 
-class Stale(Exception):
-    """What was decided on is not what there is: the text says what has changed, `back` is where to see it."""
-
-    def __init__(self, text: str, back: str = "/") -> None:
-        super().__init__(text)
-        self.back = back
+class Stale(UserError):
+    """What was decided on is not what there is: the text says what has changed."""
 
 
 class Preview(NamedTuple):
@@ -206,8 +209,15 @@ def acted(*paths: str) -> Callable[[Callable[[Asked], Act]], Endpoint]:
     def wrap(ask: Callable[[Asked], Act]) -> Endpoint:
         @wraps(ask)
         async def endpoint(request: Request) -> Response:
-            asked = await asked_by(request)
-            act = ask(asked)
+            try:
+                asked = await asked_by(request)
+                act = ask(asked)
+            except Refusal as refusal:
+                site = site_of(request)
+                if session := site.sessions.find(site.cookie_of(request), use=False):
+                    act_at = request.url.path.removeprefix(site.root)[:_LONGEST_REASON]
+                    note(request, session.rights.user_name, act_at, f"refused: {refusal.text}")
+                raise
             if act.form is None or act.foresee is None or "do" in asked.form:
                 return await _carry_out(asked, act)
             preview = await asked.site.bounds.plans.run(asked.session, act.foresee)
@@ -246,9 +256,9 @@ async def _carry_out(asked: Asked, act: Act) -> Response:
     except Refusal as refusal:
         noted(f"refused: {refusal.text}")
         raise
-    except Stale as stale:
+    except (Stale, Misfits, Overtaken, Paused) as stale:
         noted(f"refused: {stale}")
-        raise Refusal(409, f"Nothing was changed: {stale}", back=stale.back) from None
+        raise Refusal(409, f"Nothing was changed: {str(stale).removesuffix('.')}.", back=act.back) from None
     except EngineFault as fault:
         noted(f"refused by the engine: {fault}")
         await asked.site.read_rights_again(session)

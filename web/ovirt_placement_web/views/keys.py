@@ -131,20 +131,20 @@ class _Wanted(NamedTuple):
         try:
             change, against = changes.decided(engine, standing, self.decide)
         except UserError as error:
-            raise Stale(f"{error}.") from None
+            raise Stale(str(error)) from None
         permitted = {one.id for one in self.clusters}
         for level, resource, _, _ in _touched(change):
             if not permitted.issuperset(one.id for one in _clusters_named(level, resource, engine)):
-                raise Stale("it concerns other clusters now than when it was looked at.")
+                raise Stale("it concerns other clusters now than when it was looked at")
         if self.asked.form.get("was", "") != _state_of(change, standing):
             raise _Changed(change)
         if against:
-            raise Stale(f"{against}.")
+            raise Stale(against)
         return change
 
     def act(self, name: str, on: str, back: str, form: Shown) -> Act:
         if not self.clusters:
-            raise Refusal(404, "There is no cluster.")
+            raise self.asked.absent("There is no cluster.")
         return Act(name, self.clusters, self.carry_out, back, (_PERMIT,), on, form=form, foresee=self.foresee)
 
 
@@ -205,7 +205,7 @@ def _what_stands(change: KeyChange, standing: Iterable[SetKey], engine: Snapshot
         for one in there[:_MOST_NAMED]
     ]
     now = listed(said) if said else "no such key is set there any more"
-    return f"it has changed since you looked at it: {now}. Look at it again."
+    return f"it has changed since you looked at it: {now}. Look at it again"
 
 
 def _state_of(change: KeyChange, standing: Iterable[PlacementKey]) -> str:
@@ -249,7 +249,7 @@ def _check_choices(form: Mapping[str, str]) -> None:
 def _cluster(asked: Asked, identity: str) -> Cluster:
     if found := asked.snapshot.cluster_by_id.get(identity):
         return found
-    raise Refusal(404, "There is no such cluster.")
+    raise asked.absent("There is no such cluster.")
 
 
 def _clusters_named(level: str, word: str, snapshot: Snapshot) -> tuple[Cluster, ...]:

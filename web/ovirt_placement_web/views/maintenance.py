@@ -1,7 +1,6 @@
 """A cluster without some of its hosts: maintenance, with its runs and their orders, and failures."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import quote, urlencode
@@ -11,17 +10,10 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.configured import configured_domains
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.orders import runs_document
-from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
-from ovirt_placement.store.enforcer.maintenance import (
-    ORDERS,
-    MaintenanceRequest,
-    MaintenanceStore,
-    Overtaken,
-    Work,
-)
+from ovirt_placement.store.enforcer.maintenance import ORDERS, MaintenanceRequest, MaintenanceStore, Work
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement_web.bounds import Refusal
 from ovirt_placement_web.settings import ENGINE_SECONDS
@@ -51,8 +43,9 @@ def maintenance(asked: Asked) -> Shown:
         stopped = frozenset(_stop_vms(words, asked.snapshot))
         question = "maintenance", chosen, stopped, back
         plan = asked.questions.once(question, lambda: asked.site.made.maintenance(chosen, stopped, back))
-    own, error = known(lambda: asked.site.past.maintenance(one))
-    active, ended = ([run for run in own or () if run.active is so] for so in (True, False))
+    every, error = known(lambda: asked.site.past.read(MaintenanceStore, MaintenanceStore.runs))
+    own = [run for run in every or () if run.cluster == one.id]
+    active, ended = ([run for run in own if run.active is so] for so in (True, False))
     runs = runs_document([*active, *ended[:_MOST_ENDED]]).runs
     return "maintenance.html", {
         "cluster": one,
@@ -92,9 +85,9 @@ def begin(asked: Asked) -> Act:
         except Refusal as gone:
             raise Stale(gone.text) from None
         except UserError as error:
-            raise Stale(f"{error}.") from None
+            raise Stale(str(error)) from None
         run = run_meant(config, snapshot, hosts, wanted, requested_by=who)
-        with _runs(config) as store:
+        with opened(MaintenanceStore, config) as store:
             store.request(run)
 
     hosts = asked.snapshot.host_by_id
@@ -114,24 +107,14 @@ def order(asked: Asked) -> Act:
         raise Refusal(404, "There is no such page.")
 
     def carry_out(who: str) -> None:
-        with _runs(asked.config) as store:
+        with opened(MaintenanceStore, asked.config) as store:
             if not any((one.id, one.cluster) == (run_id, cluster.id) for one in store.runs()):
-                raise Stale(f"cluster {cluster.name} has no such maintenance run.")
+                raise Stale(f"cluster {cluster.name} has no such maintenance run")
             store.order(run_id, name, set_by=who)
 
     on = f"maintenance run {run_id[:64]} of cluster {cluster.name} ({cluster.id})"
     back = f"/maintenance/{cluster.id}"
     return Act(f"maintenance {name}", (cluster,), carry_out, back, (PERMIT,), on)
-
-
-@contextmanager
-def _runs(config: Config) -> Iterator[MaintenanceStore]:
-    """The store; what has changed there meanwhile is `Stale`."""
-    try:
-        with opened(MaintenanceStore, config) as store:
-            yield store
-    except Overtaken as error:
-        raise Stale(f"{error}.") from None
 
 
 def _stop_vms(words: str, snapshot: Snapshot) -> tuple[str, ...]:
@@ -163,7 +146,7 @@ def fail(asked: Asked) -> str:
     """On to the view of the failure of hosts, which the engine's portal knows without their cluster."""
     hosts, names = asked.snapshot.host_by_id, asked.request.query_params.getlist("host")
     if unknown := [name for name in names if name not in hosts]:
-        raise Refusal(404, f"There is no host {unknown[0]}.")
+        raise asked.absent(f"There is no host {unknown[0]}.")
     clusters = {hosts[name].cluster for name in names}
     if len(clusters) != 1:
         raise Refusal(400, "Name hosts of one cluster, as host=ID.")

@@ -9,7 +9,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from ovirt_enforcer.orders import Misfits, order_looked_at
+from ovirt_enforcer.orders import order_looked_at
 from ovirt_placement.answers.plans.text import Document, timed, waiting_on
 from ovirt_placement.model import Cluster
 from ovirt_placement.store.enforcer.history import PlanRecord
@@ -182,7 +182,6 @@ _HOURS = {"1": 3600.0, "4": 4 * 3600.0, "24": 24 * 3600.0, "": None}
 def decide(asked: Asked) -> Act:
     """Approve or refuse the plan that was looked at, and none that has come meanwhile."""
     cluster, plan, act = asked.cluster, asked.form.get("plan", ""), asked.request.url.path.rsplit("/")[-1]
-    back = f"/plan/{cluster.id}"
 
     def carry_out(who: str) -> None:
         with opened(ApprovalStore, asked.config) as store:
@@ -192,9 +191,9 @@ def decide(asked: Asked) -> Act:
             if mine and act == "refuse" and store.refuse(plan, set_by=who, reason=asked.reason):
                 return
             waiting = next((one.plan for one in store.waiting() if one.cluster == cluster.id), None)
-            raise Stale(asked.site.past.changed(plan, waiting), back)
+            raise Stale(asked.site.past.changed(plan, waiting))
 
-    return Act(act, (cluster,), carry_out, back, plan=plan)
+    return Act(act, (cluster,), carry_out, f"/plan/{cluster.id}", plan=plan)
 
 
 @acted("/plan/{name}/apply")
@@ -210,10 +209,7 @@ def apply(asked: Asked) -> Act:
             raise Stale(
                 "this plan was made too long ago, or before the page was restarted: have it made again"
             )
-        try:
-            order_looked_at(asked.config, made.document, set_by=who, undoes=made.undoes)
-        except Misfits as error:
-            raise Stale(str(error)) from None
+        order_looked_at(asked.config, made.document, set_by=who, undoes=made.undoes)
 
     act = "undo" if made is not None and made.undoes else "apply"
     return Act(act, (cluster,), carry_out, f"/plan/{cluster.id}", plan=plan)
@@ -228,7 +224,7 @@ def pause(asked: Asked) -> Act:
     def carry_out(who: str) -> None:
         words = {"cluster_name": cluster.name, "reason": asked.reason, "set_by": who}
         with opened(PauseStore, asked.config) as store:
-            store.pause(cluster.id, seconds=_HOURS[hours], **words)
+            store.pause(cluster.id, seconds=_HOURS[hours], over=False, **words)
 
     return Act("pause", (cluster,), carry_out, f"/cluster/{cluster.id}")
 
@@ -241,7 +237,7 @@ def resume(asked: Asked) -> Act:
     def carry_out(who: str) -> None:
         where = {"cluster": ALL_CLUSTERS} if of_all else {"cluster": cluster.id, "cluster_name": cluster.name}
         with opened(PauseStore, asked.config) as store:
-            store.resume(**where, set_by=who)
+            store.resume(**where, set_by=who, set_at=asked.form.get("was", ""))
 
     clusters = (cluster, *asked.snapshot.clusters) if of_all else (cluster,)
     return Act("resume", clusters, carry_out, f"/cluster/{cluster.id}", on="all clusters" if of_all else "")

@@ -73,7 +73,8 @@ def edit(asked: Asked) -> Act:
         of: dict[str, Any] = {"cluster": cluster.id, "cluster_name": cluster.name, "subject": name}
         act = Recorded(kind=kind, login=who, engine_user=who, details=details, **of)
         # By the token of the session: the engine decides, and its events name the person.
-        with closing(EngineConnection(asked.config.engine, {VARIABLE: asked.session.token})) as connection:
+        own = {VARIABLE: asked.session.token}
+        with asked.site.editing, closing(EngineConnection(asked.config.engine, own)) as connection:
             # What the engine has may be newer than what the page knows.
             now = {one.id: one for one in read_groups(connection)[0]} if group.id else {}
             if group.id and (group.id not in now or form["was"] != state_of_group(now[group.id])):
@@ -204,12 +205,12 @@ def change_rule(asked: Asked) -> Act:
         def decide(rules: tuple[PlacementRule, ...]) -> RuleChange:
             rule = next((one for one in rules if one.name == form["name"]), None)
             if form["was"] != (digest(rule) if rule else ""):
-                raise Stale("the rule has changed since you looked at it: look at it again", back=back)
+                raise Stale("the rule has changed since you looked at it: look at it again")
             if rule is not None and not _is_about(rule, cluster, now):
                 # It takes the permit on the cluster of the rule, which is not the one that was asked about.
                 raise Refusal(404, f"Cluster {cluster.name} has no placement rule {rule.name}.")
             if wrong := objections(msgspec.structs.replace(now, placement_rules=rules), meant):
-                raise Stale(f"{'; '.join(wrong[:5])}.", back=back)
+                raise Stale("; ".join(wrong[:5]))
             return meant
 
         with opened(RuleStore, site.config) as store:
