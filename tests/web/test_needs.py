@@ -8,10 +8,12 @@ import pytest
 from ovirt_placement.answers.placement import why
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.model import Cluster, SchedulingPolicy
+from ovirt_placement_web.bounds import unfound
 from ovirt_placement_web.site import environment, error_text, page_words, timed
 from ovirt_placement_web.views.needs import Standing, is_ill, refusals
 from ovirt_placement_web.views.needs import _hosts as hosts
 from ovirt_placement_web.views.vm import _state as vm_state
+from ovirt_service.errors import UserError
 from tests.builders import APART, CLUSTER, cluster, group, host, snapshot, vm
 
 ENFORCER = SimpleNamespace(error=None, acts=True, leader="here", mode="enforce", breakers=())
@@ -106,6 +108,18 @@ def test_the_page_names_no_commands() -> None:
         "C1: db-1 is not known to run; h1 does not respond"
     )
     assert page_words("With --stop vm-1, there is a round") == "With vm-1 stopped, there is a round"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        ('no VM "db-3"; did you mean "db-1"?', 'There is no VM "db-3"; did you mean "db-1"?'),
+        ('VM "web" is ambiguous: say v1 or v2', 'VM "web" is ambiguous: say v1 or v2.'),
+        ("the plan does not wait any more.", "The plan does not wait any more."),
+    ],
+)
+def test_what_a_command_says_of_a_mistake_is_a_sentence(error: str, said: str) -> None:
+    assert unfound(UserError(error)) == said
 
 
 def test_names_keep_their_letters() -> None:

@@ -109,7 +109,7 @@ RULE = {"name": "apart", "kind": "at_most_per_host", "vms": "db-1", "most": "1"}
         (ADDRESS, {**RULE, "most": ""}, "needs most"),
         (ADDRESS, {**RULE, "domains": "rack-a"}, "NAME=HOST,HOST"),
         (ADDRESS, {**RULE, "kind": "none"}, "there is no kind none"),
-        ("/group/g1/edit", {"vms": "nothing"}, "VMs: there is no VM"),
+        ("/group/g1/edit", {"vms": "nothing"}, "VMs: There is no VM"),
         ("/group/g1/edit", {"priority": "nan"}, "A priority is a number"),
         ("/group/g1/edit", {"vms_rule": "both"}, "A rule is disabled, positive or negative"),
     ],

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 from anyio import CapacityLimiter, to_thread
 
 from ovirt_placement.engine.users import Refused
+from ovirt_service.errors import UserError
 from ovirt_service.metrics import Instruments
 from ovirt_service.repetition import Said
 
@@ -71,7 +72,13 @@ class Refusal(Exception):
 
 
 def sentence(error: object) -> str:
-    return f"{str(error)[:1].upper()}{str(error)[1:]}."
+    text = str(error)
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '?')) else '.'}"
+
+
+def unfound(error: UserError) -> str:
+    """Why nothing is meant by a name: there is no such thing, or there are several."""
+    return sentence(f"there is {error}" if str(error).startswith("no ") else error)
 
 
 class Latest(dict[_Key, _Value]):

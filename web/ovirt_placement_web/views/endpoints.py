@@ -26,7 +26,7 @@ from ovirt_placement.engine.users import Refused, read_rights
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.store.enforcer.maintenance import Overtaken
 from ovirt_placement.store.orders import Paused
-from ovirt_placement_web.bounds import Bound, Refusal
+from ovirt_placement_web.bounds import Bound, Refusal, sentence, unfound
 from ovirt_placement_web.log_in import form_of, note, to_log_in
 from ovirt_placement_web.sessions import Session
 from ovirt_placement_web.site import NO_ADMIN, Site, check_query, number, site_of
@@ -96,7 +96,7 @@ class Asked(NamedTuple):
         try:
             return find(self.request.path_params["name"], kind, items)  # type: ignore[type-var]
         except UserError as error:
-            raise self.absent(f"There is {error}.") from None
+            raise self.absent(unfound(error)) from None
 
     def absent(self, text: str) -> Refusal:
         """The answer about what is not there; as long as nothing is known, it may be."""
@@ -258,17 +258,17 @@ async def _carry_out(asked: Asked, act: Act) -> Response:
         raise
     except (Stale, Misfits, Overtaken, Paused) as stale:
         noted(f"refused: {stale}")
-        raise Refusal(409, f"Nothing was changed: {str(stale).removesuffix('.')}.", back=act.back) from None
+        raise Refusal(409, sentence(f"Nothing was changed: {stale}"), back=act.back) from None
     except EngineFault as fault:
         noted(f"refused by the engine: {fault}")
         await asked.site.read_rights_again(session)
-        raise Refusal(409, f"The engine refuses it: {fault}.") from None
+        raise Refusal(409, sentence(f"The engine refuses it: {fault}")) from None
     except OutcomeUnknown as error:
         noted(f"not known: {error}")
-        raise Refusal(503, f"It is not known whether that was done: {error}.") from None
+        raise Refusal(503, sentence(f"It is not known whether that was done: {error}")) from None
     except UserError as error:
         noted(f"failed: {error}")
-        raise Refusal(503, f"Nothing was changed: {error}.") from None
+        raise Refusal(503, sentence(f"Nothing was changed: {error}")) from None
     except BaseException as error:  # it may have been done, or go on
         noted(f"not known: {error!r}")
         raise

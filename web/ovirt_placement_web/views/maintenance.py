@@ -15,7 +15,7 @@ from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.maintenance import ORDERS, MaintenanceRequest, MaintenanceStore, Work
 from ovirt_placement.store.sql.access import opened
-from ovirt_placement_web.bounds import Refusal
+from ovirt_placement_web.bounds import Refusal, unfound
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import words_of
 from ovirt_placement_web.views.endpoints import MIGRATE, Act, Asked, Shown, Stale, acted, viewed
@@ -123,7 +123,7 @@ def _stop_vms(words: str, snapshot: Snapshot) -> tuple[str, ...]:
         named = (find(word, "VM", snapshot.vms, snapshot) for word in words_of(words))
         return tuple(dict.fromkeys(vm.id for vm in named))
     except UserError as error:
-        raise Refusal(400, f"There is {error}.") from None
+        raise Refusal(400, unfound(error)) from None
 
 
 def _choice(kind: type[_Choice], key: str, word: str) -> _Choice:

@@ -31,7 +31,7 @@ from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from ovirt_placement.store.sql.access import opened
 from ovirt_placement.store.user_actions import Act as Recorded
 from ovirt_placement.store.user_actions import UserActionKind, UserActionStore
-from ovirt_placement_web.bounds import Refusal, sentence
+from ovirt_placement_web.bounds import Refusal, sentence, unfound
 from ovirt_placement_web.settings import ENGINE_SECONDS
 from ovirt_placement_web.site import check_length, words_of
 from ovirt_placement_web.views.endpoints import Act, Asked, Preview, Shown, Stale, acted, digest, viewed
@@ -118,7 +118,7 @@ def _meant_group(form: Mapping[str, str], group: AffinityGroup, snapshot: Snapsh
         try:
             changed[field] = tuple(_member(word, field, group, snapshot) for word in words_of(form[field]))
         except UserError as error:
-            raise Refusal(400, f"{_MEMBERS[field]}: there is {error}.") from None
+            raise Refusal(400, f"{_MEMBERS[field]}: {unfound(error)}") from None
     try:
         changed["name"] = stored_text(form["name"])
     except UserError as error:

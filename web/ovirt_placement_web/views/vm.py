@@ -11,7 +11,7 @@ from ovirt_placement.answers.document import Said
 from ovirt_placement.answers.placement import JudgedHost, WhyDocument
 from ovirt_placement.answers.proxy import NoRecord
 from ovirt_placement.model import Cluster, Snapshot, Vm
-from ovirt_placement_web.bounds import Refusal
+from ovirt_placement_web.bounds import Refusal, sentence
 from ovirt_placement_web.site import number
 from ovirt_placement_web.state.plans import Life
 from ovirt_placement_web.state.sources import DAY
@@ -128,7 +128,7 @@ def then(asked: Asked) -> Shown:
     try:
         moment = read_moment(text[:_LONGEST], time.time())
     except (ValueError, OverflowError, OSError) as error:
-        raise Refusal(400, f"{error}.") from None
+        raise Refusal(400, sentence(error)) from None
     if not 0 <= moment < _YEAR_9999:
         raise Refusal(400, "Nothing is known of that year.")
     found = known(lambda: asked.questions.decisions_at(one, moment))
