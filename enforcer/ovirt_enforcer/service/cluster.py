@@ -21,9 +21,10 @@ from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model.names import counted, group_names, vm_name
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.requests import Home
 from ovirt_placement.planning.steps import misfit
-from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.doubts import COUNTED_SECONDS, doubt, with_room_to_come
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.orders import Paused
@@ -34,6 +35,7 @@ from ovirt_service.repetition import Said
 _REST: Final = 2.0
 #: How soon to look again whether the engine has counted the memory of its VMs.
 _COUNTED_SECONDS: Final = 5.0
+_LATE: Final = "the engine still counts VMs there that have left the target"
 
 
 class ClusterWork:
@@ -302,6 +304,12 @@ class ClusterWork:
 
     def _wait(self, reading: Reading, plan: Plan, closed: dict[int, Closed]) -> None:
         """Nothing runs and nothing may begin: say why, and plan again soon if the plan does not fit."""
+        misfits = {at for at, why in closed.items() if why.gate == LEGALITY.name}
+        done = (one for one in reading.history if one.state is IntentState.DONE)
+        left = [(one.vm, one.source) for one in done if one.source and one.age_seconds < COUNTED_SECONDS]
+        roomy = with_room_to_come(reading.snapshot, left) if left else reading.snapshot
+        late = {at for at in misfits if left and legal(roomy, plan.steps[at])}
+        closed |= dict.fromkeys(late, Closed(LEGALITY.name, _LATE))
         place, why = next(iter(closed.items()))
         step = self._step_text(plan, place, reading)
         self.retry_state.say(LogText.STEP_WAITS, cluster=self.retry_state.name, step=step, why=why)
@@ -310,7 +318,9 @@ class ClusterWork:
         gates = {why.gate for why in closed.values()}
         if APPROVAL.name in gates:  # its approval may have expired
             self._parts.memory.offer(reading.gates, reading.snapshot, plan)
-        if LEGALITY.name in gates:
+        if late:
+            self._hurry(self._parts.clock() + _COUNTED_SECONDS)
+        elif misfits:
             self._misfits += 1
             settings = self._parts.settings
             pause = BackOff(settings.poll_seconds, settings.interval_seconds).pause_after(self._misfits)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from operator import is_
@@ -33,8 +34,9 @@ def held(snapshot: Snapshot, cluster: str) -> dict[str, str]:
 
 
 _MOST_NAMED = 5
-#: An engine counts a VM that has arrived within some 21 s, and its hosts are read every 15.
-_ARRIVAL_SECONDS = 45.0
+#: An engine counts a VM that has arrived, and no longer one that has left, within some 21 s; and its hosts
+#: are read every 15.
+COUNTED_SECONDS = 45.0
 
 
 class Believed(NamedTuple):
@@ -106,13 +108,26 @@ def _believe(
     if not vms or not host.memory_mb or fits(taking):
         return Believed(host, percent, vms, host, since or dict.fromkeys((vm.id for vm in there), -inf))
     most_mb = max(0, whole_mb - sum(map(required_mb, vms)))
-    if since is not None and fits(vm for vm in taking if now - since[vm.id] >= _ARRIVAL_SECONDS):
+    if since is not None and fits(vm for vm in taking if now - since[vm.id] >= COUNTED_SECONDS):
         free_mb = host.free_mb
         for vm in sorted(taking, key=lambda vm: since[vm.id], reverse=True):
             if free_mb > most_mb:
                 free_mb -= required_mb(vm)
         return Believed(host, percent, vms, replace(host, free_mb=max(0, free_mb)), since)
     return Believed(host, percent, vms, replace(host, free_mb=most_mb, memory_uncounted=True), since)
+
+
+def with_room_to_come(snapshot: Snapshot, left: Iterable[tuple[str, str]]) -> Snapshot:
+    """The snapshot with the room of VMs that have left hosts lately, which the engine may count there yet."""
+    room = Counter[str]()
+    for vm, host in left:
+        if vm in snapshot.vm_by_id:
+            room[host] += required_mb(snapshot.vm_by_id[vm])
+    hosts = (
+        replace(host, free_mb=host.free_mb + room[host.id]) if room[host.id] else host
+        for host in snapshot.hosts
+    )
+    return believed(replace(snapshot, hosts=tuple(hosts)))
 
 
 def uncounted(snapshot: Snapshot, cluster: str) -> str:

@@ -1,6 +1,7 @@
 """How far a plan has come, and what of it still fits."""
 
 from itertools import combinations, count
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +17,9 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.strategies import StrategyName
 from ovirt_placement.store.enforcer.intents import IntentState
+from ovirt_simulator.core.backend import PROMPT
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
+from tests.enforcer.actions.bench import ENFORCE, Bench, Settings, bench
 from tests.enforcer.gates.judging import intent
 from tests.examples import examples
 from tests.placement.planning.clusters import drawn
@@ -180,3 +183,32 @@ def test_what_has_to_do_with_something_else_goes_on() -> None:
     under_way = UnderWay(replace(PLAN, steps=(*PLAN.steps, other)))
     assert under_way.leave_out(state, {"c"}) == {0, 1, 2}
     assert list(under_way.ready()) == [3]
+
+
+def test_a_step_waits_until_the_engine_counts_the_room_that_another_has_made(tmp_path: Path) -> None:
+    """Its source is full for it until then: another plan would move more VMs, or find no way."""
+    state = snapshot(
+        host("h1", memory_mb=16384, free_mb=1000),
+        *(host(name, memory_mb=16384, free_mb=8000) for name in ("h2", "h3")),
+        vm("a", "h1", memory_mb=4096),
+        vm("b", "h2", memory_mb=4096),
+        *(vm(name, place, migratable=False) for name, place in (("c", "h1"), ("d", "h3"))),
+        group("away", TOGETHER, "a d"),
+        group("here", TOGETHER, "b c"),
+    )
+    with (
+        bench(tmp_path, state, {**ENFORCE, "poll_seconds": 2.0}, LateCount) as late,
+        late.enforcing() as daemon,
+    ):
+        late.run(daemon, until=60.0)
+        assert late.begun() == ["a", "b"]
+        assert not any(
+            late.engine.queries.is_broken(one) for one in late.engine.queries.state.groups.values()
+        )
+
+
+class LateCount(Bench):
+    """Of an engine that counts the memory of VMs every 15 s."""
+
+    def __init__(self, folder: Path, state: Snapshot, settings: Settings) -> None:
+        super().__init__(folder, state, settings, replace(PROMPT, memory_count_seconds=15.0))
