@@ -234,7 +234,7 @@ def _obstacle(end: End, goal: Goal, element: Element) -> Obstacle:
 _BUDGET = 200_000
 
 #: VMs that find no home, by the hosts that fail.
-_Unplaced = Mapping[tuple[str, ...], tuple[str, ...]]
+Unplaced = Mapping[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +258,7 @@ def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
 
 
 @once_per_snapshot
-def _unplaced(snapshot: Snapshot, cluster: str) -> _Unplaced:
+def _unplaced(snapshot: Snapshot, cluster: str) -> Unplaced:
     """As `ha-check` says it."""
     measure, failures = Starts(snapshot, cluster), snapshot.cluster_by_id[cluster].ha_failures
     losses = judge_failures(snapshot, measure, failures, _BUDGET).losses
@@ -306,7 +306,15 @@ def without_rules(snapshot: Snapshot, rules: Collection[str]) -> Snapshot:
     )
 
 
-def _compared(now: _Unplaced, then: _Unplaced) -> Harm | None:
+def made_worst(now: Unplaced, then: Unplaced) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The failure that becomes worse by most VMs, and these."""
+    fresh = {
+        hosts: tuple(vm for vm in vms if vm not in now.get(hosts, ())) or vms for hosts, vms in then.items()
+    }
+    return max(fresh.items(), key=lambda one: len(then[one[0]]) - len(now.get(one[0], ())))
+
+
+def _compared(now: Unplaced, then: Unplaced) -> Harm | None:
     """Failures of fewer hosts weigh more than all of more hosts, which are listed without them alone."""
     for size in sorted({len(failed) for failed in (*now, *then)}):
         before, after = (
@@ -315,9 +323,7 @@ def _compared(now: _Unplaced, then: _Unplaced) -> Harm | None:
         counts = [(len(lost), sum(map(len, lost.values()))) for lost in (before, after)]
         (sets, vms_now), (sets_then, vms_then) = counts
         if sets_then > sets or vms_then > vms_now:
-            hosts = max(after, key=lambda failed: len(after[failed]) - len(before.get(failed, ())))
-            fresh = tuple(vm for vm in after[hosts] if vm not in before.get(hosts, ()))
-            return Harm(hosts, fresh or after[hosts], vms_then, vms_now)
+            return Harm(*made_worst(before, after), vms_then, vms_now)
         if (sets, vms_now) != (sets_then, vms_then):
             return None
     return None

@@ -27,7 +27,7 @@ from ovirt_placement.planning.maintenance.site import (
 from ovirt_placement.planning.plan import NEVER, Deadline, Obstacle, ObstacleKind, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, asking, pose, vetoes
-from ovirt_placement.planning.remaining import without_rules
+from ovirt_placement.planning.remaining import made_worst, without_rules
 from ovirt_placement.planning.requests import Moved, Undoing, plan_back
 from ovirt_placement.planning.steps import certify, end_of, plan_seconds, refusal
 from ovirt_placement.rules.catalogue import find_violations
@@ -197,11 +197,11 @@ def _further(
             continue
         obstacles = dict.fromkeys(obstacle for one in staying for obstacle in one.obstacles)
         if not staying and site.reserve.start is not None and lost is not None and lost.losses:
-            worst = max(lost.losses, key=lambda loss: len(loss.unplaced))
-            now, then = site.reserve.start.unplaced, lost.unplaced
-            out = Obstacle(
-                ObstacleKind.OUT, hosts=worst.hosts, unplaced=worst.unplaced, needed=then, available=now
-            )
+            start = site.reserve.start
+            by_hosts = ({loss.hosts: loss.unplaced for loss in one.losses} for one in (start, lost))
+            hosts, vms = made_worst(*by_hosts)
+            now, then = start.unplaced, lost.unplaced
+            out = Obstacle(ObstacleKind.OUT, hosts=hosts, unplaced=vms, needed=then, available=now)
             obstacles = {out: None}
         elif not staying:
             obstacles = {Obstacle(ObstacleKind.NO_ROUND): None}

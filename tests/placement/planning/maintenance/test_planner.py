@@ -169,9 +169,13 @@ def test_no_host_is_taken_out_that_a_vm_is_on_its_way_to(coming: Vm) -> None:
 
 
 def test_a_failure_that_is_survived_is_not_lost_in_place_of_another() -> None:
-    """Both hosts that have room for it may not fail now; while one is out, the other may not fail alone."""
+    """Both hosts that have room for it may not fail now; while one is out, the other may not fail alone.
+
+    What is lost with the third host in any case is more, and not named.
+    """
     hosts = *full("a", vms=0), *full("b", vms=0), *full("c", vms=0, memory_mb=512, free_mb=512)
-    protected = cluster(ha_reservation=True, ha_failures=2), vm("v", "a", ha=True)
+    bound = (vm(name, "c", ha=True, migratable=False, pinned_hosts=("c",)) for name in ("p", "q"))
+    protected = cluster(ha_reservation=True, ha_failures=2), vm("v", "a", ha=True), *bound
     (blocked,) = plan_maintenance(snapshot(*protected, *hosts), ["b"]).blocked
     assert [(one.kind, one.hosts, one.unplaced) for one in blocked.obstacles] == [
         (ObstacleKind.OUT, ("a",), ("v",))
