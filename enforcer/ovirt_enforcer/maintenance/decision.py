@@ -138,11 +138,9 @@ def _waiting(scene: Scene) -> Decision:
         return Wait("the run is paused")
     if scene.lost:
         return End(RunState.FAILED, f"{', '.join(scene.lost)} went down after its maintenance: the run stops")
-    if scene.status in _GOING:
-        return Enter(HostPhase.DEACTIVATING, draining=True)
-    if scene.status != "up":
+    if scene.status not in ("up", *_GOING):
         return Enter(HostPhase.FAILED, f"its status is {scene.status}")
-    if scene.run.request.work is Work.UPGRADE and not scene.update_available:
+    if scene.run.request.work is Work.UPGRADE and scene.status == "up" and not scene.update_available:
         return Enter(HostPhase.SKIPPED, "the engine knows of no updates for it")
     return _gated(scene)
 
