@@ -216,10 +216,16 @@ def _working(scene: Scene) -> Decision:
 
 def _commanded(scene: Scene) -> Decision:
     command, stopping = scene.command, scene.run.state is RunState.STOPPING
-    if command is None:
+    if command is None and not stopping:
+        if scene.status == "up":  # others have brought it back
+            return Enter(HostPhase.DRAINING)
+        if scene.status != "maintenance":
+            return _patient(scene, "is to be in maintenance for the command")
         if scene.run.state is RunState.PAUSED:
             return Wait("the run is paused: it is in maintenance")
-        return Enter(HostPhase.ACTIVATING) if stopping else RunCommand(CommandKind.WORK)
+        return RunCommand(CommandKind.WORK)
+    if command is None:
+        return Enter(HostPhase.ACTIVATING)
     if command.runs:
         return StopCommand() if stopping else Wait(f"the command runs since {command.since}", command.text)
     if command.interrupted:
