@@ -16,9 +16,9 @@ from itertools import count as numbers
 from ovirt_placement.planning.plan import NO_TIME, Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed, least_migrations, shortest
 from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, Value, meeting_first, value
-from ovirt_placement.planning.problem.placement import after, placement_after
+from ovirt_placement.planning.problem.placement import ProblemPlacement, after, placement_after
 from ovirt_placement.planning.problem.problem import Goal, Move, Problem
-from ovirt_placement.planning.sequence import sequence, shortened
+from ovirt_placement.planning.sequence import direct_moves, sequence, shortened
 from ovirt_placement.planning.solver.assignment import Assignment, EmptiestFirst
 from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.rules.engine_affinity import buckets
@@ -171,9 +171,9 @@ class _Found:
     worth: Value
     proven: bool
 
-    def ordered(self, problem: Problem, deadline: Deadline) -> _Found:
+    def ordered(self, problem: Problem, strategy: Strategy, deadline: Deadline) -> _Found:
         """With moves to the end that it chose, in as much time."""
-        moves = _moves(problem, self.choice.where, deadline)
+        moves = _moves(problem, self.choice.where, strategy, deadline)
         worth = value(problem, moves)
         return replace(self, moves=moves, worth=worth, proven=worth <= self.choice.bound)
 
@@ -202,7 +202,7 @@ def solve(problem: Problem, strategy: Strategy, deadline: Deadline) -> Iterator[
         if better.proven or deadline.over:
             yield _solution(problem, [*found, better])
             return
-        found.append(straight.ordered(problem, deadline))
+        found.append(straight.ordered(problem, simple, deadline))
     going_on = deadline.within(_GOING_ON_IN_SMALL_SHARE if small else _GOING_ON_SHARE)
     found.append(_gone_on(problem, found[-1], simple, going_on))
     yield _solution(problem, found)
@@ -236,7 +236,7 @@ def _found(
     if simple is not None and chosen is known:
         found = replace(found, moves=simple.moves, worth=simple.worth, proven=simple.proven)
     else:
-        found = found.ordered(problem, ordering)
+        found = found.ordered(problem, strategy, ordering)
     if not found.proven and strategy.simple is not None and not deadline.over:
         fewest = shortest(problem, least[:-1], deadline.within(_SHORTENING_SHARE))
         if fewest is not None:
@@ -265,9 +265,8 @@ def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Dead
             strategy = strategy.simple or strategy
         there = after(problem, begun)
         choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
-        moves = (*begun, *_moves(there, choice.where, deadline))
-        if idle:
-            moves = shortened(problem, moves, deadline)
+        moves = (*begun, *_moves(there, choice.where, strategy, deadline))
+        moves = shortened(problem, moves, deadline)
         idle += 1
         if (worth := value(problem, moves)) < found.worth:
             found, idle = replace(found, moves=moves, worth=worth, proven=worth <= bound), 0
@@ -286,17 +285,25 @@ def _shaken(problem: Problem, moves: _Moves, dice: random.Random, deadline: Dead
     return tuple(shaken)
 
 
-def _moves(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:
-    """In order; a split group that ends where none of it was, meets first where some of it are."""
-    met = meeting_first(problem, where)
-    straight = _in_order(problem, where, deadline)
-    if met == where:
+def _moves(problem: Problem, where: Mapping[str, str], strategy: Strategy, deadline: Deadline) -> _Moves:
+    """In order, to an end; where some VMs do not get there straight, the best of what else there is.
+
+    A split group that ends where none of it was, meets first where some of it are.
+    """
+    placement = ProblemPlacement(problem)
+    straight = tuple(direct_moves(placement, where))
+    if placement.moved == where:
         return straight
-    first = _in_order(problem, met, deadline)
-    there = after(problem, first)
-    on_the_way = {vm: where.get(vm, problem.where[vm]) for vm in {*met, *where}}
-    rest = {vm: host for vm, host in on_the_way.items() if there.where[vm] != host}
-    return min(straight, (*first, *_in_order(there, rest, deadline)), key=lambda moves: value(problem, moves))
+    directly = (strategy.simple or strategy).repair_directly(problem, deadline)
+    ways = [_in_order(problem, where, deadline), directly]
+    met = meeting_first(problem, where)
+    if met != where:
+        first = _in_order(problem, met, deadline)
+        there = after(problem, first)
+        on_the_way = {vm: where.get(vm, problem.where[vm]) for vm in {*met, *where}}
+        rest = {vm: host for vm, host in on_the_way.items() if there.where[vm] != host}
+        ways.append((*first, *_in_order(there, rest, deadline)))
+    return min(ways, key=lambda moves: value(problem, moves))
 
 
 def _in_order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:

@@ -307,3 +307,7 @@ class Strategy:
     ) -> StrategyChoice:
         """The best end found before the deadline; at worst the start itself. `known` is a simpler choice."""
         raise NotImplementedError
+
+    def repair_directly(self, problem: Problem, deadline: Deadline) -> tuple[Move, ...]:
+        """Legal moves, where no way is found to the end that was chosen; none, where that is all it has."""
+        return ()

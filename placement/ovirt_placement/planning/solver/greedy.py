@@ -1,13 +1,14 @@
 """The strategy `greedy`: repairs goal by goal, what matters most first; then spreads what moves."""
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed
 from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice
-from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.problem import Goal, Move, Problem
 from ovirt_placement.planning.sequence import direct_moves
 from ovirt_placement.planning.solver.assignment import (
     Assignment,
@@ -30,6 +31,8 @@ class Effort:
     depth: int
     #: Sets of moves in all.
     tries: int
+    #: Whether what is moved must be able to go there as things stand.
+    directly: bool = False
 
 
 class Repairing:
@@ -120,10 +123,11 @@ class Repairing:
         if cost >= self._best or self._assignment.lost or self._assignment.overfull:
             return
         moves = self._assignment.moves_since(self._mark)
+        detours = self._detours(moves)
         *ahead, migrations, memory_mb = cost
         # Moves that are not legal as things stand count double: they need others, or wait for them.
-        cost = (*ahead, migrations + self._detours(moves), memory_mb)
-        if cost < self._best:
+        cost = (*ahead, migrations + detours, memory_mb)
+        if cost < self._best and not (detours and self._effort.directly):
             self._best, self._found = cost, moves
 
     def _detours(self, moves: Mapping[str, str]) -> int:
@@ -323,27 +327,47 @@ class Greedy(Strategy):
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
     ) -> StrategyChoice:
         assignment = Assignment(problem)
-        order = EmptiestFirst(assignment)
-        for effort in (_QUICK, _PATIENT):
-            # The more important level first, then those with fewer VMs.
-            violated = assignment.placement.violated_goals()
-            for goal in sorted(violated, key=lambda goal: (goal.level, len(goal.vms))):
-                if not deadline.over:
-                    repair(assignment, order, goal, effort, deadline)
-        for goal in assignment.placement.violated_goals():
-            if not deadline.over:
-                part(assignment, order, goal, deadline)
+        for _ in _repairs(assignment, deadline, directly=False):
+            pass
         return StrategyChoice(spread(problem, assignment.placement.moved, deadline), bound(problem))
+
+    def repair_directly(self, problem: Problem, deadline: Deadline) -> tuple[Move, ...]:
+        """Each repair is legal once those before it are made: more time only adds to them."""
+        assignment, there = Assignment(problem), ProblemPlacement(problem)
+        moves: list[Move] = []
+        for moved in _repairs(assignment, deadline, directly=True):
+            moves += direct_moves(there, moved)
+            if any(there.where(vm) != host for vm, host in moved.items()):
+                break
+        return tuple(moves)
+
+
+def _repairs(assignment: Assignment, deadline: Deadline, *, directly: bool) -> Iterator[Mapping[str, str]]:
+    """Repair goal by goal, in a draft; each time the VMs that went elsewhere, with their hosts."""
+    order = EmptiestFirst(assignment)
+    for effort in (_QUICK, _PATIENT):
+        effort = replace(effort, directly=directly)
+        # The more important level first, then those with fewer VMs.
+        violated = assignment.placement.violated_goals()
+        for goal in sorted(violated, key=lambda goal: (goal.level, len(goal.vms))):
+            if not deadline.over:
+                yield repair(assignment, order, goal, effort, deadline)
+    for goal in assignment.placement.violated_goals():
+        if not deadline.over:
+            mark = assignment.mark
+            part(assignment, order, goal, deadline)
+            yield assignment.moves_since(mark)
 
 
 def repair(
     assignment: Assignment, order: EmptiestFirst, goal: Goal, effort: Effort, deadline: Deadline
-) -> None:
+) -> Mapping[str, str]:
     """Take the cheapest way to repair a goal, if it is still violated and that makes things better."""
     if not goal.wanted or not assignment.placement.violated(goal) or fixed(assignment.problem, goal):
-        return
+        return {}
     moves = Repairing(assignment, order, goal, effort, deadline).cheapest()
     left = {assignment.where(vm) for vm in moves}
     for vm, host in moves.items():
         assignment.move((vm,), host)
     order.update(left.union(moves.values()))
+    return moves

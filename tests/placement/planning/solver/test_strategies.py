@@ -17,7 +17,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.bound import bound
 from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.ends import CandidateHosts, Strategy, StrategyChoice, value
-from ovirt_placement.planning.problem.placement import ProblemPlacement
+from ovirt_placement.planning.problem.placement import ProblemPlacement, are_legal
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver import strategy as improvement
 from ovirt_placement.planning.solver.construction import Construction
@@ -238,17 +238,45 @@ def test_in_a_small_problem_another_leaves_a_simple_strategy_the_time_that_it_ge
     assert 0.0 < better.given <= seconds - 3.0
 
 
+TANGLED = {"hosts": 40, "vms": 200, "groups": 120}
+
+
 @pytest.mark.system
-@pytest.mark.parametrize("seed", [6, 24])
-def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int) -> None:
+@pytest.mark.parametrize(
+    ("seed", "size"),
+    [
+        *((seed, {"hosts": 8, "vms": 40, "groups": 22}) for seed in (6, 24)),
+        *((seed, TANGLED) for seed in (14, 19)),
+    ],
+)
+def test_more_time_makes_no_plan_of_the_greedy_strategy_worse(seed: int, size: dict[str, int]) -> None:
     """Time is counted in questions for it, so that it is the same on every machine."""
-    problem = pose(drawn(seed, hosts=8, vms=40, groups=22), CLUSTER, options=ALL)
+    problem = pose(drawn(seed, **size), CLUSTER, options=ALL)
     values = []
-    for questions in (50, 150, 500, 1500):
+    for questions in (50, 150, 500, 1500, 5000):
         left = count(questions, -1)
         *_, solution = solve(problem, Greedy(), Deadline(partial(next, left)))
         values.append(value(problem, solution.moves))
     assert values == sorted(values, reverse=True)
+
+
+@settings(max_examples=examples(20), deadline=None)
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 200), min_size=2, max_size=2).map(sorted))
+def test_direct_repairs_are_legal_and_only_added_to_in_more_time(seed: int, questions: list[int]) -> None:
+    problem = pose(drawn(seed, hosts=8, vms=20, groups=12), CLUSTER, options=ALL)
+    short, long = (
+        Greedy().repair_directly(problem, Deadline(partial(next, count(most, -1)))) for most in questions
+    )
+    assert are_legal(problem, long)
+    assert value(problem, long) <= value(problem, short) <= value(problem, ())
+
+
+@pytest.mark.parametrize(("seed", "least"), [(27, 1), (257, 0)])
+def test_where_no_order_leads_to_an_end_what_can_be_repaired_directly_is(seed: int, least: int) -> None:
+    """Three hard rules were left violated in both."""
+    problem = pose(drawn(seed, hosts=8, vms=30, groups=16), CLUSTER, options=ALL)
+    *_, solution = solve(problem, Greedy(), Deadline(partial(next, count(400, -1))))
+    assert value(problem, solution.moves)[0] == least
 
 
 def ending(clock: Clock, seconds: float) -> Deadline:
