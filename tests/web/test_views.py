@@ -38,7 +38,7 @@ from tests.paths import CHECKOUT
 from tests.placement.inventory.running import loaded, running
 from tests.scenarios.stage import START
 from tests.web.conftest import STATE
-from tests.web.running import COOKIE, PATIENCE_SECONDS, ROOT, Page, apache, free_port, paged
+from tests.web.running import COOKIE, PATIENCE_SECONDS, ROOT, Page, apache, free_port, paged, words
 
 #: By address below `/api/v1`, the command that prints the same document.
 COMMANDS = {
@@ -85,6 +85,15 @@ def test_what_may_be_there_is_not_called_missing_while_nothing_is_known(known: b
     with pytest.raises(Refusal) as refused:
         _ = endpoints.Asked(request, Any, Any, view).cluster  # type: ignore[arg-type]
     assert refused.value.status == status
+
+
+def test_vms_that_a_cluster_counts_as_down_are_those_of_its_list(page: Page) -> None:
+    cookie = page.session()
+    counted = page.ask("/cluster/c1", cookie=cookie).text
+    link = re.search(r'href="/ovirt-placement(/cluster/c1/vms[^"]*)">1 down', counted)
+    assert link
+    assert "Virtual machines 1 VM " in words(page.ask(link[1], cookie=cookie).text)
+    assert "Virtual machines 0 VMs " in page.seen("/cluster/c2/vms?show=down")
 
 
 def test_the_portals_token_begins_a_session(page: Page) -> None:

@@ -82,9 +82,10 @@ def table(asked: Asked) -> Shown:
     return "table.html", {"cluster": one, "drawn": drawn, "rows": vms, **shown}
 
 
-@viewed("/vms", query=("q", "show", "page"))
+@viewed("/vms", "/cluster/{name}/vms", query=("q", "show", "page"))
 def vms(asked: Asked) -> Shown:
-    wrong, moving = _misplaced(asked), asked.snapshot.pending_hosts
+    one, wrong, moving = asked.cluster_if_any, _misplaced(asked), asked.snapshot.pending_hosts
+    every = [vm for vm in asked.snapshot.vms if one is None or vm.cluster == one.id]
     narrowed: dict[str, Callable[[Vm], bool]] = {
         "wrong": lambda one: one.id in wrong,
         "down": lambda one: one.host is None,
@@ -92,8 +93,8 @@ def vms(asked: Asked) -> Shown:
         "moving": lambda one: one.status == "migrating" or one.id in moving,
         "ha": lambda one: one.ha,
     }
-    shown = _listed(asked, asked.snapshot.vms, narrowed, lambda one: (one.id not in wrong, one.name))
-    return "listing.html", {"cluster": None, "kind": "vm", "wrong": wrong, **shown}
+    shown = _listed(asked, every, narrowed, lambda one: (one.id not in wrong, one.name))
+    return "listing.html", {"cluster": one, "kind": "vm", "wrong": wrong, **shown}
 
 
 @viewed("/hosts", "/cluster/{name}/hosts", query=("q", "show", "page"))
