@@ -199,9 +199,9 @@ def _further(
         if not staying and site.reserve.start is not None and lost is not None and lost.losses:
             start = site.reserve.start
             by_hosts = ({loss.hosts: loss.unplaced for loss in one.losses} for one in (start, lost))
-            hosts, vms = made_worst(*by_hosts)
+            hosts, unplaced = made_worst(*by_hosts)
             now, then = start.unplaced, lost.unplaced
-            out = Obstacle(ObstacleKind.OUT, hosts=hosts, unplaced=vms, needed=then, available=now)
+            out = Obstacle(ObstacleKind.OUT, hosts=hosts, unplaced=unplaced, needed=then, available=now)
             obstacles = {out: None}
         elif not staying:
             obstacles = {Obstacle(ObstacleKind.NO_ROUND): None}

@@ -11,6 +11,7 @@ from math import floor
 from ovirt_placement.lookups import once_whatever_is_pending
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.affinity.constraints import asks_by_vm, block_of, gather
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
 from ovirt_placement.rules.elements.assignment import (
@@ -257,10 +258,7 @@ class Measure:
 
 
 def by_home(homes: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-    found: dict[str, list[str]] = {}
-    for vm, home in homes.items():
-        found.setdefault(home, []).append(vm)
-    return found
+    return grouped((home, vm) for vm, home in homes.items())
 
 
 def home_of_each(blocks: Sequence[Block], homes: Homes) -> dict[str, str]:
