@@ -54,7 +54,7 @@ def test_clients_and_the_clock_do_not_spoil_each_other(proxy: Proxy) -> None:
         group("g2", APART, "v3 v4"),
         proxy=proxy.url,
         background=background,
-        settings=Settings(affinity_enforcement_seconds=20.0, retry_seconds=5.0),
+        settings=Settings(affinity_enforcement_seconds=20.0, retry_seconds=5.0, memory_count_seconds=0.0),
     )
 
     def read_and_keep_all(names: list[str], hosts: list[str], *_: object) -> object:
