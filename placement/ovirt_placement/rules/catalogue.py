@@ -248,8 +248,9 @@ def judge(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[st
     # The engine's own filters are asked about a VM that leaves its host with its peers together with them.
     peers = tuple(peers_of(positive_peers(snapshot, request.vms)))
     others = [host for host in hosts if host.id != vm.host]
-    along = peers if moves_with_its_peers(snapshot, request_for(snapshot, vm, others), peers) else ()
-    if along and 0 < len(others) < len(hosts):
+    leaves = bool(others) and moves_with_its_peers(snapshot, request_for(snapshot, vm, others), peers)
+    along = peers if leaves else ()
+    if along and len(others) < len(hosts):
         # It offers the others without the present host.
         parts = (others, [host for host in hosts if host.id == vm.host])
         away, stays = (judge(snapshot, vm, part, also) for part in parts)

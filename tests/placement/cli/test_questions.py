@@ -91,8 +91,10 @@ def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking
 
 
 def test_why_says_the_same_of_a_host_alone_as_among_all(asking: StateAsking) -> None:
-    parts = (*THREE_HOSTS, vm("v1", "h1", name="web"), vm("v2", "h1"), group("g1", TOGETHER, "v1 v2"))
+    vms = (vm("v1", "h1", name="web"), vm("v2", "h1"), vm("v3", "h1"))
+    parts = (*THREE_HOSTS, *vms, group("g1", TOGETHER, "v1 v2"), group("g2", APART, "v2 v3"))
     every = asking.data(0, "why web", *parts)["hosts"]
+    assert [one["accepted"] for one in every] == [True, True, False]
     for one in every:
         assert asking.data(0, f"why web {one['host']}", *parts)["hosts"] == [one]
 
