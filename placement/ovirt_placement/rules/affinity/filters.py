@@ -224,7 +224,8 @@ def _unified_peers(snapshot: Snapshot, vm: str, vms: tuple[str, ...]) -> Iterato
     yield from ((group, peer) for group, peer in own if peer not in vms)
     for peer in unified.vms:
         if peer not in known:
-            yield next(_hard_groups(snapshot, (peer,), positive=True)).id, peer
+            groups = groups_of(snapshot)[peer]
+            yield next(group.id for group in groups if group.id in unified.groups), peer
 
 
 def _unknown_targets(snapshot: Snapshot, *peers_by_host: dict[str, tuple[Reason, ...]]) -> Iterator[Reason]:

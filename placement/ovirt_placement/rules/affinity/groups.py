@@ -55,18 +55,17 @@ class UnifiedGroup(Record, frozen=True):
 def unify(snapshot: Snapshot, groups: Iterable[AffinityGroup]) -> tuple[UnifiedGroup, ...]:
     """Merge enabled positive groups that share a VM; every other VM that is mentioned stays alone.
 
-    VMs that are down take part and link. The caller chooses the groups:
-    hard positive ones to place and enforce, all enabled ones to look for conflicts.
+    VMs that are down take part and link; a group of one VM ties nothing, and stands nowhere. The caller
+    chooses the groups: hard positive ones to place and enforce, all enabled ones to look for conflicts.
     """
     enabled = [group for group in groups if group.vms_rule.enabled]
-    tied = [group for group in enabled if group.vms_rule.positive]
+    tied = [one for one in enabled if one.vms_rule.positive and len(members(snapshot)[one.id]) > 1]
     mentioned = [(vm,) for group in enabled for vm in members(snapshot)[group.id]]
     sets = connected([*(members(snapshot)[group.id] for group in tied), *mentioned])
     set_of = {vm: number for number, vms in enumerate(sets) for vm in vms}
     ids: list[list[str]] = [[] for _ in sets]
     for group in tied:
-        for vm in members(snapshot)[group.id][:1]:
-            ids[set_of[vm]].append(group.id)
+        ids[set_of[members(snapshot)[group.id][0]]].append(group.id)
     return tuple(UnifiedGroup(vms, tuple(ids[number])) for number, vms in enumerate(sets))
 
 

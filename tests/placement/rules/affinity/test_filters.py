@@ -101,6 +101,7 @@ MUST_PART = Reason(filters.REQUEST_MUST_PART, "g", "new")
             (
                 vm("down"),
                 vm("peer", "h2"),
+                group("alone", TOGETHER, "peer"),
                 group("g1", TOGETHER, "new down"),
                 group("g", TOGETHER, "down peer"),
             ),
