@@ -14,7 +14,6 @@ from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.plan_progress import AskedPlan, LastPlan, UnderWay, applied_plan, last_plan
 from ovirt_enforcer.service.reading import Parts, Reading
-from ovirt_enforcer.service.recording import violated_groups
 from ovirt_placement.answers.plans import misfit_text, plan_record, step_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
@@ -24,6 +23,7 @@ from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.requests import Home
 from ovirt_placement.planning.steps import misfit
+from ovirt_placement.rules.catalogue import violated_groups
 from ovirt_placement.rules.doubts import COUNTED_SECONDS, doubt, with_room_to_come
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.intents import Intent, IntentState

@@ -9,13 +9,13 @@ from ovirt_enforcer.gates.gate import HOUR_SECONDS
 from ovirt_enforcer.maintenance.decision import WayHome
 from ovirt_enforcer.planners import PlanQuestion
 from ovirt_enforcer.service.reading import Parts, Reading
-from ovirt_enforcer.service.recording import violated_groups
 from ovirt_placement.answers.plans import kept_reasons
 from ovirt_placement.answers.plans.text import NoPlan, plan_of
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.requests import Home
+from ovirt_placement.rules.catalogue import violated_groups
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.store.enforcer.history import PlanRecord
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState

@@ -15,7 +15,7 @@ from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_a
 from ovirt_enforcer.watchers.verdict import ReservationVerdict
 from ovirt_placement.model import NO_STATE, Snapshot
 from ovirt_placement.model.names import counted, group_names, host_name, vm_name
-from ovirt_placement.rules.catalogue import find_violations
+from ovirt_placement.rules.catalogue import find_violations, violated_groups
 from ovirt_placement.store.enforcer.history import (
     Document,
     EndedStep,
@@ -31,13 +31,6 @@ from ovirt_service.repetition import Said
 _QUIET_SECONDS: Final = 24 * 3600.0
 _MOST_RULES: Final = 5
 _FAILURES: Final = 2
-
-
-def violated_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
-    """The groups of a cluster that are violated; none if it is gone."""
-    if cluster not in snapshot.cluster_by_id:
-        return frozenset()
-    return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)
 
 
 @dataclass(eq=False)

@@ -24,7 +24,7 @@ from ovirt_placement.planning.plan import (
 from ovirt_placement.planning.problem.build_problem import filters_of, legal, vetoes
 from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move, Problem
-from ovirt_placement.rules.catalogue import find_violations
+from ovirt_placement.rules.catalogue import find_violations, violated_groups
 from ovirt_placement.rules.elements.placement import World, why_immovable
 from ovirt_placement.rules.elements.rule import Scope
 from ovirt_placement.rules.failover.restart_check import part_of
@@ -298,14 +298,18 @@ class Misfit(NamedTuple):
 def misfit(snapshot: Snapshot, plan: Plan) -> Misfit | None:
     """Why a plan must not be carried out now; None if it may.
 
-    Every step must begin where its VMs are and be legal in its turn, and in the end the very rules must be
-    violated that the plan said: where rules were changed since, others are.
+    Every step must begin where its VMs are, be legal in its turn and repair what is violated until then, and
+    in the end the very rules must be violated that the plan said: where rules were changed since, others are.
     """
     if plan.cluster not in snapshot.cluster_by_id:
         return Misfit(Obstacle(ObstacleKind.CLUSTER_GONE))
-    state = snapshot
+    state, violated = snapshot, violated_groups(snapshot, plan.cluster)
     for number, step in enumerate(plan.steps, 1):
         why = _why_not(state, step)
+        # What only a step before it violates costs another look.
+        fresh = frozenset(step.repairs) - violated
+        if why is None and fresh and (repaired := fresh - violated_groups(state, plan.cluster)):
+            why = Obstacle(ObstacleKind.RULES_CHANGED, groups=tuple(sorted(repaired)))
         if why is not None:
             return Misfit(why, number)
         state = apply(state, step)

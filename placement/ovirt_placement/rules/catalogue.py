@@ -126,6 +126,13 @@ def find_violations(snapshot: Snapshot, cluster_id: str) -> tuple[Violation, ...
     return tuple(sorted(found, key=_importance))
 
 
+def violated_groups(snapshot: Snapshot, cluster: str) -> frozenset[str]:
+    """The groups of a cluster that are violated; none if it is gone."""
+    if cluster not in snapshot.cluster_by_id:
+        return frozenset()
+    return frozenset(group for found in find_violations(snapshot, cluster) for group in found.groups)
+
+
 def find_unjudged(snapshot: Snapshot, cluster_id: str) -> tuple[str, ...]:
     """Why it is not known yet whether running VMs violate rules of a cluster: for each rule, or for all."""
     heeded = KEY_FILTER.enabled_in(snapshot.cluster_by_id[cluster_id])

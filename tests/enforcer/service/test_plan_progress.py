@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_enforcer.service.plan_progress import UnderWay, fitting_steps
-from ovirt_enforcer.service.recording import violated_groups
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, Repair
 from ovirt_placement.planning.strategies import StrategyName
+from ovirt_placement.rules.catalogue import violated_groups
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_simulator.core.backend import PROMPT
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm

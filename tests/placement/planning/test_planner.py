@@ -257,6 +257,12 @@ def test_the_rest_of_a_plan_holds_only_while_nothing_else_changes() -> None:
         affinity_groups=(*state.affinity_groups, group("n", APART, "x y")),
     )
     assert misfit(also_violated, plan) is not None
+    # What it repairs is gone, or repaired by others.
+    assert misfit(msgspec.structs.replace(state, affinity_groups=()), plan) is not None
+    pair = make_plan(snapshot(*HOSTS, *PAIR, RIVALS), CLUSTER)
+    (moved,) = pair.steps[0].vms
+    others = (vm(one.id, "h1" if one.id == moved else "h3") for one in PAIR)
+    assert misfit(snapshot(*HOSTS, *others, RIVALS), pair) is not None
 
 
 HEADROOM = PlanOptions(repair=ALL.repair, memory_headroom=0.1, cpu_headroom=0.1)
