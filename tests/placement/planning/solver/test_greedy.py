@@ -316,8 +316,8 @@ def test_the_lot_says_which_rule() -> None:
 
 def test_each_plan_draws_again_and_says_with_which_seed_it_is_repeated() -> None:
     cluster = THREE_RULES
-    plans = [make_plan(cluster, CLUSTER, strategy=strategy(StrategyName.RANDOM)) for _ in range(36)]
-    assert len({plan.seed for plan in plans}) > 30
+    plans = [make_plan(cluster, CLUSTER, strategy=strategy(StrategyName.RANDOM)) for _ in range(24)]
+    assert len({plan.seed for plan in plans}) > 20
     assert len({plan.id for plan in plans}) > 3
     for plan in plans:
         assert (plan.migrations, len(plan.remaining), plan.proven) == (1, 2, False)
