@@ -81,9 +81,7 @@ def origins(settings: WebSettings, at: Listening, source: str) -> tuple[str, ...
     if settings.origins:
         return tuple(map(_as_sent, settings.origins))
     if at.host in ("0.0.0.0", "::"):  # noqa: S104 - it is refused
-        raise UserError(
-            f"{source}: [web] origins: write https://HOST:{at.port}: no browser asks for {at.host}"
-        )
+        raise UserError(f"{source}: [web] origins: set https://HOST:{at.port}: no browser asks for {at.host}")
     names = (at.host, "localhost") if is_loopback(at.host) else (at.host,)
     return tuple(_as_sent(at._replace(host=name).url) for name in names)
 

@@ -133,9 +133,6 @@ def test_of_two_who_do_not_know_of_each_other_the_second_is_refused(pauses: Paus
     assert pauses.resume("c1", set_by="bob", set_at=str(seen.set_at)) is not None
     with pytest.raises(Paused, match="are not paused there any more"):
         pauses.resume("c1", set_by="adam", set_at=str(seen.set_at))
-    pauses.pause("c1", over=False, **mine)
-    with pytest.raises(Paused):
-        pauses.pause("c1", over=False, **mine)
 
 
 def test_a_pause_ends_by_itself(pauses: PauseStore) -> None:

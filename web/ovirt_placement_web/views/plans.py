@@ -206,9 +206,7 @@ def apply(asked: Asked) -> Act:
 
     def carry_out(who: str) -> None:
         if made is None:
-            raise Stale(
-                "this plan was made too long ago, or before the page was restarted: have it made again"
-            )
+            raise Stale("it was made too long ago, or before the page was restarted: have it made again")
         order_looked_at(asked.config, made.document, set_by=who, undoes=made.undoes)
 
     act = "undo" if made is not None and made.undoes else "apply"
