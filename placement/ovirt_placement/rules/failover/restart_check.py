@@ -57,7 +57,7 @@ class RestartOrder:
             return []
         highest = max(map(self.priority, left))
         now = [vm for vm in left if self.priority(vm) == highest]
-        return [vm for vm in now if not self._waits(vm, frozenset(now))] if self._after else now
+        return [vm for vm in now if not self._before(vm, frozenset(now))] if self._after else now
 
     def ordered(self, vms: Iterable[str]) -> tuple[str, ...]:
         """The VMs as they may restart; where nothing says more, as they stand."""
@@ -73,7 +73,7 @@ class RestartOrder:
         """Whether a VM itself may restart only after one of some others."""
         mine = self.priority(vm)
         return any(
-            mine < self.priority(one) or (mine == self.priority(one) and self._waits(vm, frozenset({one})))
+            mine < self.priority(one) or (mine == self.priority(one) and self._before(vm, frozenset({one})))
             for one in others
         )
 
@@ -108,9 +108,6 @@ class RestartOrder:
     def _before(self, vm: str, vms: AbstractSet[str]) -> frozenset[str]:
         """Those of some VMs of one priority that the VM restarts after by a rule itself."""
         return frozenset(other for others in self._after.get(vm, ()) for other in others & vms)
-
-    def _waits(self, vm: str, vms: AbstractSet[str]) -> bool:
-        return any(not others.isdisjoint(vms) for others in self._after.get(vm, ()))
 
 
 @once_whatever_is_pending

@@ -16,7 +16,7 @@ from ovirt_placement.rules import rule_list
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import Request, Verdict
 from ovirt_placement.rules.failover.check import HaCheck, by_engine, check
-from ovirt_placement.rules.failover.outcomes import Outside, Survival, Unknown
+from ovirt_placement.rules.failover.outcomes import Outside, Unknown
 from tests import builders as build
 from tests.builders import (
     APART,
@@ -114,6 +114,7 @@ COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migr
         ),
         pytest.param((host("h1"), vm("a", "h1")), True, id="one host with nothing to protect"),
         pytest.param((host("h1"), A), False, id="one host protects none"),
+        pytest.param((host("h1"), host("h2", failover=True), A), True, id="a failover host is a home"),
     ],
 )
 def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool) -> None:
@@ -301,10 +302,6 @@ def test_ended_budget_is_said_by_both_measures() -> None:
         assert found.survived + found.unjudged == 5 + 10
         assert found.unjudged > 0
     assert check(state, CLUSTER, 1, steps=0).failures_survived == 0
-
-
-def test_a_failover_host_is_a_home() -> None:
-    assert Survival(("h1",), {"a": "h2"}) in of(host("h1"), host("h2", failover=True), A).survivals
 
 
 HOSTS = ("h1", "h2", "h3", "h4")
