@@ -145,6 +145,25 @@ def test_the_cluster_that_has_waited_longest_comes_first(
     assert came == ["two", "one"]
 
 
+@pytest.mark.parametrize(
+    ("share", "fails", "together"), [(0.1, False, True), (0.1, True, False), (0.3, False, False)]
+)
+def test_a_cluster_that_is_due_soon_is_looked_at_by_the_same_reading(
+    share: float, fails: bool, together: bool, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many clusters each had the whole engine read for itself, each interval."""
+    bench.cycles()
+    came: list[str] = []
+    monkeypatch.setattr(bench.daemon, "_reconcile", lambda cluster, reading: came.append(cluster))
+    one, two = (bench.daemon._clusters[name].retry_state for name in ("one", "two"))
+    settings = bench.daemon.parts.settings
+    if fails:
+        two.fail(RuntimeError("is tried later"), 0.0, settings.interval_seconds)
+    one.due, two.due = -1.0, bench.daemon.parts.clock() + share * settings.interval_seconds
+    bench.cycles()
+    assert came == (["one", "two"] if together else ["one"])
+
+
 def test_once_it_is_to_stop_nothing_more_is_begun(bench: Bench) -> None:
     bench.stopping = True
     bench.daemon.run(lambda _: True)
