@@ -72,13 +72,6 @@ def test_a_command_runs_for_any_user(installed: Machine, command: str) -> None:
     assert installed.runs(command, "--help", user="ovirt-scheduler-proxy").startswith(f"usage: {command}")
 
 
-def test_systemd_finds_no_fault_with_units(installed: Machine) -> None:
-    files = [f"/usr/lib/systemd/system/{unit.replace('@', '@east')}" for unit in UNITS]
-    done = installed.tries("systemd-analyze", "verify", *files)
-    assert [line for line in done.stderr.splitlines() if "ovirt" in line] == []
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize("unit", UNITS)
 def test_little_is_exposed_to_a_service(installed: Machine, unit: str) -> None:
     """At most 2.0 of systemd's points, of which 10 are the worst."""
