@@ -193,13 +193,6 @@ def groups_of(found: Judgement) -> list[tuple[str, ...]]:
     return [one.groups for one in found.contradictions]
 
 
-def test_chain_of_positive_groups_against_a_negative_one_is_named_whole() -> None:
-    chain = group("p1", TOGETHER, "a b"), group("p2", TOGETHER, "b c")
-    found = judged(*chain, group("n", APART, "a c"), group("other", APART, "c d"))
-    assert groups_of(found) == [("n", "p1", "p2")]
-    assert found.contradictions[0].smallest
-
-
 def test_soft_groups_never_contradict() -> None:
     assert judged(group("p", SOFT_TOGETHER, "a b"), group("n", APART, "a b")) == Judgement((), ())
 
