@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import msgspec
 
-from ovirt_placement.answers.document import listed
 from ovirt_placement.answers.plans import reason
 from ovirt_placement.model import Cluster, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_names, host_name, named_groups, named_host, named_vm
@@ -279,7 +278,8 @@ def unmeasured(snapshot: Snapshot, cluster: str) -> str:
     names += [vm.name for vm in mine if vm.host and vm.movable and vm.usage_cpu_percent is None]
     if not names or not measured_by(snapshot.cluster_by_id[cluster]):
         return ""
-    return f"the CPU use of {listed(names)} is not known, by which {_EVEN} goes"
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"the CPU use of {names[0]}{others} is not known, by which {_EVEN} goes"
 
 
 def balance(cluster: SimulatedCluster, deadline: Deadline) -> list[SimulatedMigration]:

@@ -298,7 +298,8 @@ class Service:
                 self._daemon.published(self._reading.latest())
             except UserError as error:
                 _log.debug("%s", error)  # the keeper has said so
-        return self._daemon.due
+        # After a failure what is due waits for the end of the pause, unless the engine shows something new.
+        return self._daemon.due and (changed != _NOTHING or self._parts.cycles.failure is None)
 
 
 #: For so long the loop may go on once it is to end.

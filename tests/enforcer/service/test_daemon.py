@@ -7,6 +7,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from msgspec import to_builtins
@@ -21,6 +22,7 @@ from ovirt_enforcer.service.process import Service
 from ovirt_placement import config
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
@@ -396,3 +398,30 @@ def test_a_quiet_cycle_reads_in_one_transaction(
         service.close()
     assert asked["transactions"] <= TRANSACTIONS
     assert 0 < asked["statements"] <= STATEMENTS
+
+
+def test_after_a_failure_it_rests_unless_something_new_is_seen(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It asked an engine that was away fifteen times a second, with all of a processor."""
+    monkeypatch.setenv("OVIRT_PASSWORD", "password")
+    monkeypatch.setattr(process, "PlannerProcesses", PlannersHere)
+    loaded = config.load(write_configuration(tmp_path, server.api_url))
+    rested: list[float] = []
+    with EngineConnection(loaded.engine) as connection:
+        service = Service(loaded, connection, Progress(60.0), stopping=lambda: False)
+        service._daemon.cycle()
+        service._daemon._clusters["cluster1"].retry_state.due = 0.0
+        monkeypatch.setattr(
+            service._daemon, "read", Mock(side_effect=EngineAway("it is away", request_sent=False))
+        )
+        assert service._daemon.cycle() > 0.0
+        monkeypatch.setattr(process, "wait", lambda ends, seconds: rested.append(seconds) or [])
+        monkeypatch.setattr(process.time, "monotonic", lambda: sum(rested))
+        assert not service._rest(2.5)
+        assert rested == [1.0, 1.0, 0.5]
+        service._changes._changed = service._changes._changed._replace(published=True)
+        assert not service._rest(2.5)
+        assert len(rested) == 3
+        monkeypatch.undo()
+        service.close()
