@@ -98,6 +98,7 @@ def test_what_changes_looks_as_if_all_were_redrawn(chromium: Browser, tmp_path: 
             change()
             page.engine.advance(2)
             expect(one.page.locator("#map")).not_to_have_attribute("data-drawn", str(before), timeout=20_000)
+        page.engine.advance(20)  # by now it has counted the memory of all hosts
         cookie = page.session()
         page.until(lambda: one.page.get_attribute("#map", "data-drawn") == _last(page, cluster.id, cookie))
         drawn = one.page.evaluate(_PICTURE)
