@@ -270,13 +270,13 @@ def measured_by(cluster: Cluster) -> bool:
 
 def unmeasured(snapshot: Snapshot, cluster: str) -> str:
     """Why the engine's own balance cannot be simulated, in words; empty if it can, or takes no part."""
-    hosts, mine = (
-        snapshot.hosts_of_cluster.get(cluster, ()),
-        (vm for vm in snapshot.vms if vm.cluster == cluster),
-    )
+    if not measured_by(snapshot.cluster_by_id[cluster]):
+        return ""
+    hosts = snapshot.hosts_of_cluster.get(cluster, ())
+    mine = (vm for vm in snapshot.vms if vm.cluster == cluster and vm.host)
     names = [host.name for host in hosts if host.up and host.cpu_percent is None]
-    names += [vm.name for vm in mine if vm.host and vm.movable and vm.usage_cpu_percent is None]
-    if not names or not measured_by(snapshot.cluster_by_id[cluster]):
+    names += [vm.name for vm in mine if vm.movable and vm.usage_cpu_percent is None]
+    if not names:
         return ""
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return f"the CPU use of {names[0]}{others} is not known, by which {_EVEN} goes"

@@ -307,8 +307,10 @@ class ClusterWork:
         misfits = {at for at, why in closed.items() if why.gate == LEGALITY.name}
         done = (one for one in reading.history if one.state is IntentState.DONE)
         left = [(one.vm, one.source) for one in done if one.source and one.age_seconds < COUNTED_SECONDS]
-        roomy = with_room_to_come(reading.snapshot, left) if left else reading.snapshot
-        late = {at for at in misfits if left and legal(roomy, plan.steps[at])}
+        late = set[int]()
+        if misfits and left:
+            roomy = with_room_to_come(reading.snapshot, left)
+            late = {at for at in misfits if legal(roomy, plan.steps[at])}
         closed |= dict.fromkeys(late, Closed(LEGALITY.name, _LATE))
         place, why = next(iter(closed.items()))
         step = self._step_text(plan, place, reading)

@@ -43,6 +43,7 @@ def cluster(asked: Asked) -> Shown:
             vms[vm.host].append(vm)
     numbers = next(each for each in status.clusters if each.cluster.id == one.id)
     known = standing_of(asked, numbers, status.enforcer)
+    own = [vm for vm in asked.snapshot.vms if vm.cluster == one.id]
     return "cluster.html", {
         "cluster": one,
         "needs": needs(asked, known),
@@ -53,9 +54,9 @@ def cluster(asked: Asked) -> Shown:
         "hosts": list(zip(drawn.hosts, vms, strict=True)),
         "small": len(drawn.hosts) <= _MOST_CARDS and len(drawn.vms) <= _MOST_SQUARES,
         "violated": {at for at, group in enumerate(drawn.groups) if group.violated},
-        "ill": {vm.id for vm in asked.snapshot.vms if is_ill(asked.snapshot, vm)},
+        "ill": {vm.id for vm in own if is_ill(asked.snapshot, vm)},
         "rests": RESTS,
-        "down": sum(vm.host is None and vm.cluster == one.id for vm in asked.snapshot.vms),
+        "down": sum(vm.host is None for vm in own),
     }
 
 
