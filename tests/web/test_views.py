@@ -82,8 +82,9 @@ def test_programs_need_a_token_of_an_administrator(page: Page) -> None:
 def test_what_may_be_there_is_not_called_missing_while_nothing_is_known(known: bool, status: int) -> None:
     request: Any = SimpleNamespace(path_params={"name": "c9"})
     view: Any = SimpleNamespace(known=known, snapshot=snapshot(host("h1")))
+    unused: Any = None
     with pytest.raises(Refusal) as refused:
-        _ = endpoints.Asked(request, Any, Any, view).cluster  # type: ignore[arg-type]
+        _ = endpoints.Asked(request, unused, unused, view).cluster
     assert refused.value.status == status
 
 

@@ -118,7 +118,7 @@ def needs(asked: Asked, known: Standing) -> list[Need]:
 
 
 def is_ill(snapshot: Snapshot, vm: Vm) -> bool:
-    """Whether nobody knows that it runs, though it should: it may stand on a host that does not answer."""
+    """Whether it is not known to run, though it should: its host may not answer."""
     return vm.status in _SILENT or (vm.crashed if vm.host is None else not vm_runs(snapshot, vm))
 
 

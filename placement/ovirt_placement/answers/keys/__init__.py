@@ -169,7 +169,7 @@ def _sum(score: KeyScore) -> str:
 
 # -- One placement by keys, step by step and host by host.
 _OTHERS = "Other filters refuse every host: keys have nothing to choose from."
-_LAST = "Last whatever keys say, since kept free for a failover or away from the VM's closure"
+_LAST = "Ranked last regardless of keys, as failover hosts or away from the VM's affinity group"
 
 
 class HostPlace(HostKeys, frozen=True, omit_defaults=False, kw_only=True):
@@ -197,7 +197,7 @@ class KeysExplainDocument(Document, frozen=True, kw_only=True, tag="keys_explain
     #: Whether its storage binds the VM to a host, so that keys have no say.
     local_storage: bool
     sentence: str
-    #: What comes last whatever keys say, and what the policy lacks for keys to count, in a sentence each.
+    #: What is ranked last regardless of keys, and what the policy lacks for keys to count: a sentence each.
     notes: tuple[str, ...]
     hosts: tuple[HostPlace, ...]
 

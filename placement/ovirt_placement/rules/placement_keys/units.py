@@ -183,7 +183,7 @@ def rank_hosts(snapshot: Snapshot, request: Request) -> tuple[Weight, ...]:
 
 
 def ranked_first(snapshot: Snapshot, vm: str, accepted: Sequence[str]) -> list[str]:
-    """Of hosts that accept a VM, those that no others come before whatever its keys say."""
+    """Of hosts that accept a VM, those that no others come before regardless of its keys."""
     last = parting_hosts(snapshot, vm, accepted)
     places = [(host in last, snapshot.host_by_id[host].failover) for host in accepted]
     return [host for host, place in zip(accepted, places, strict=True) if place == min(places)]

@@ -125,7 +125,7 @@ def test_explain_chooses_no_host_that_the_weight_ranks_last_whatever_keys_say(as
     state = keyed(*hosts, vm("v1"), keys=(key("GEN", resource="v1"), node_key("h1", "GEN")))
     assert asking.lines(0, "keys explain v1", state)[-2:] == [
         "Round 10 (above -10): h2.",
-        "Last whatever keys say, since kept free for a failover or away from the VM's closure: h1, h3.",
+        "Ranked last regardless of keys, as failover hosts or away from the VM's affinity group: h1, h3.",
     ]
     assert asking.data(0, "where v1 --placement-keys", state)["hosts"][0]["host"] == "h2"
 
