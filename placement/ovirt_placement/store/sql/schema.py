@@ -5,6 +5,7 @@ engine's rows are read in one go.
 """
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from sqlalchemy import (
     String,
     Table,
     Text,
+    UniqueConstraint,
     insert,
     inspect,
     select,
@@ -34,94 +36,72 @@ from ovirt_service.files import digest_name, make_as_folder
 
 metadata = MetaData()
 
-#: Seconds, or a weight: as precise as a number of Python's.
-_NUMBER = Float(53)
+#: What a column holds: a word or an id where nothing is said. A `number` is seconds, or a weight, as precise
+#: as one of Python's.
+_TYPES: Mapping[str, Any] = {
+    "": String, "text": Text, "int": Integer, "number": Float(53), "bool": Boolean, "json": JSON
+}  # fmt: skip
 
 
-def _table(name: str, *columns: Any, rowid: bool = False) -> Table:
-    return Table(name, metadata, _key("engine"), *columns, sqlite_with_rowid=rowid)
+def _table(name: str, columns: str, *more: Any, rowid: bool = False, numbered: bool = False) -> Table:
+    """A table by its columns, `name:type`, with `*` where one is of the key, and `?` where it may be null.
+
+    Rows are known by the engine and the key, or have a number each.
+    """
+    own = Column("id", Integer, primary_key=True) if numbered else Column("engine", String, primary_key=True)
+    words = ["engine", *columns.split()] if numbered else columns.split()
+    sqlite: dict[str, Any] = {} if numbered else {"sqlite_with_rowid": rowid}
+    return Table(name, metadata, own, *map(_column, words), *more, **sqlite)
 
 
-def _key(name: str, kind: Any = String) -> Column[Any]:
-    return Column(name, kind, primary_key=True)
+def _column(word: str) -> Column[Any]:
+    name, _, kind = word.strip("*?").partition(":")
+    optional = word.endswith("?")
+    found = JSON(none_as_null=True) if optional and kind == "json" else _TYPES[kind]
+    return Column(name, found, primary_key=word.startswith("*"), nullable=optional)
 
 
-def _column(name: str, kind: Any = String, **options: Any) -> Column[Any]:
-    return Column(name, kind, nullable=False, **options)
+def _reported() -> Column[bool]:
+    return Column("told", Boolean, key="reported", nullable=False)
 
 
-schema_version = Table("schema_version", metadata, _column("version", Integer))
+schema_version = Table("schema_version", metadata, _column("version:int"))
 
+#: A value is a list of one number or word, which must stay what it is: a bare number SQLite would take for
+#: its own, and round.
 placement_keys = _table(
     "placement_keys",
-    _key("level"),
-    _key("resource"),
-    _key("class"),
-    _key("name"),
-    # A list of one number or word, which must stay what it is: a bare number SQLite would take for its own,
-    # and round.
-    _column("value", JSON),
-    Column("weight", _NUMBER),
-    _column("sticky", Boolean),
-    _column("set_by"),
-    _column("set_at", _NUMBER),
+    "*level *resource *class *name value:json weight:number? sticky:bool set_by set_at:number",
 )
 
-frozen_keys = _table(
-    "frozen_keys", _key("vm"), _column("keys", JSON), Column("started", _NUMBER), _column("recorded", _NUMBER)
-)
+frozen_keys = _table("frozen_keys", "*vm keys:json started:number? recorded:number")
 
-sticky_copies = _table(
-    "sticky_copies", _key("vm"), _key("name"), _column("value", _NUMBER), _column("weight", _NUMBER)
-)
+sticky_copies = _table("sticky_copies", "*vm *name value:number weight:number")
 
 #: The special keys that setup gave clusters, with their weights then, and the policy that it was about: what
 #: stands here and is no placement key any more, a user has removed.
-default_keys = _table(
-    "default_keys", _key("cluster"), _key("name"), _column("weight", _NUMBER), _column("policy")
-)
+default_keys = _table("default_keys", "*cluster *name weight:number policy")
 
 #: Placement rules, each as it was written down, with who changed it last.
-placement_rules = _table(
-    "placement_rules",
-    _key("name"),
-    _column("document", JSON),
-    _column("changed_by"),
-    _column("changed_at", _NUMBER),
-)
+placement_rules = _table("placement_rules", "*name document:json changed_by changed_at:number")
 
 #: Another number after every writing of an engine's rows in one of the tables of keys, or of its rules.
-key_revision = _table("key_revision", _column("revision", Integer), rowid=True)
+key_revision = _table("key_revision", "revision:int", rowid=True)
 
-intents = Table(
+#: What is to be done, by its `kind`: a migration, or an action on a host or with a VM for its maintenance.
+#: With the plan that it is a `step` of, what that brought (`outcome`), a digest of what it was decided under
+#: (`fingerprint`), and why it failed or is unknown, where something depends on it (`cause`). The correlation
+#: id is of all engines together: it is drawn at random.
+intents = _table(
     "intents",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    _column("engine"),
-    _column("vm"),
-    _column("cluster"),
-    Column("source", String),
-    _column("target"),
-    Column("memory_mb", Integer),
-    # Of all engines together: it is drawn at random.
-    _column("correlation_id", unique=True),
-    _column("state"),
-    _column("created", _NUMBER),
-    _column("updated", _NUMBER),
-    Column("error", Text),
-    # The plan that it is a step of, the number of the step in it, and what it brought.
-    Column("plan", String),
-    Column("step", Integer),
-    Column("outcome", JSON(none_as_null=True)),
-    # A digest of what it was decided under.
-    Column("fingerprint", String),
-    # Why it failed or is unknown, where something depends on it.
-    Column("cause", String),
-    # What is to be done: a migration, or an action on a host or with a VM for its maintenance.
-    _column("kind", server_default="migrate_vm"),
+    "vm cluster source? target memory_mb:int? correlation_id state created:number updated:number error:text?"
+    " plan? step:int? outcome:json? fingerprint? cause?",
+    Column("kind", String, nullable=False, server_default="migrate_vm"),
+    UniqueConstraint("correlation_id"),
     Index("ix_intents_engine_vm", "engine", "vm"),
     Index("ix_intents_engine_state", "engine", "state"),
     Index("ix_intents_engine_plan", "engine", "plan"),
+    numbered=True,
 )
 #: Of an intent: it is no action on a host, nor one with a VM for the maintenance of its host.
 IS_MIGRATION = intents.c.kind == "migrate_vm"
@@ -129,168 +109,77 @@ IS_MIGRATION = intents.c.kind == "migrate_vm"
 #: Plans as they were made, by their digest: `created` when it was first made, `updated` when last.
 plans = _table(
     "plans",
-    _key("id"),
-    _column("cluster"),
-    Column("epoch", Integer),
-    _column("document", JSON),
-    _column("created", _NUMBER),
-    _column("updated", _NUMBER),
+    "*id cluster epoch:int? document:json created:number updated:number",
     Index("ix_plans_engine_updated", "engine", "updated"),
     rowid=True,
 )
 
 #: Steps of plans that a gate held back, with its last reason, when it first and last did so, and how often.
 held_steps = _table(
-    "held_steps",
-    _key("plan"),
-    _key("step", Integer),
-    _key("gate"),
-    _column("reason", Text),
-    _column("times", Integer),
-    _column("created", _NUMBER),
-    _column("updated", _NUMBER),
-    rowid=True,
+    "held_steps", "*plan *step:int *gate reason:text times:int created:number updated:number", rowid=True
 )
 
 #: The plan of each cluster that is not carried out before a user approves of it.
-waiting_plans = _table(
-    "waiting_plans",
-    _key("cluster"),
-    _column("plan"),
-    _column("moves", JSON),
-    _column("text", Text),
-    _column("since", _NUMBER),
-)
+waiting_plans = _table("waiting_plans", "*cluster plan moves:json text:text since:number")
 
 #: The plan of each cluster that a user approved of last.
-approvals = _table(
-    "approvals",
-    _key("cluster"),
-    _column("plan"),
-    _column("moves", JSON),
-    _column("set_by"),
-    _column("set_at", _NUMBER),
-)
+approvals = _table("approvals", "*cluster plan moves:json set_by set_at:number")
 
 #: When nothing may be migrated in a cluster; the empty cluster is all of them. No `until` is for ever.
-pauses = _table(
-    "pauses",
-    _key("cluster"),
-    _column("cluster_name"),
-    _column("reason", Text),
-    _column("set_by"),
-    _column("set_at", _NUMBER),
-    Column("until", _NUMBER),
-)
+pauses = _table("pauses", "*cluster cluster_name reason:text set_by set_at:number until:number?")
 
 #: When a user last had migrations resumed in a cluster: failures before that count no more.
-resumptions = _table("resumptions", _key("cluster"), _column("set_by"), _column("set_at", _NUMBER))
+resumptions = _table("resumptions", "*cluster set_by set_at:number")
 
-#: Who may act on an engine until when: each new holder gets the next epoch.
-leases = _table(
-    "leases",
-    _column("owner"),
-    _column("epoch", Integer),
-    # For how long it was taken.
-    _column("seconds", _NUMBER),
-    _column("expires", _NUMBER),
-)
+#: Who may act on an engine until when, and for how many seconds that was taken: each new holder gets the next
+#: epoch.
+leases = _table("leases", "owner epoch:int seconds:number expires:number")
 
-#: Rolling maintenance of hosts of a cluster, as it was requested, and how it stands.
+#: Rolling maintenance of hosts of a cluster, as it was requested, how it stands, and the hard rules that were
+#: `violated` when it began.
 maintenance_runs = _table(
     "maintenance_runs",
-    _key("id"),
-    _column("cluster"),
-    _column("cluster_name"),
-    _column("state"),
-    _column("request", JSON),
-    _column("requested_by"),
-    _column("created", _NUMBER),
-    _column("updated", _NUMBER),
-    _column("message", Text),
-    # The hard rules that were violated when it began.
-    _column("violated", JSON),
+    "*id cluster cluster_name state request:json requested_by created:number updated:number message:text"
+    " violated:json",
 )
 
 #: How far each host of a run is; a `draining` one takes no VMs. `vms` ran there before, and the `stopped` of
 #: them are to be started again.
 maintenance_hosts = _table(
     "maintenance_hosts",
-    _key("run"),
-    _key("host"),
-    _column("name"),
-    _column("position", Integer),
-    _column("phase"),
-    _column("since", _NUMBER),
-    _column("message", Text),
-    _column("draining", Boolean),
-    _column("vms", JSON),
-    _column("stopped", JSON),
+    "*run *host name position:int phase since:number message:text draining:bool vms:json stopped:json",
 )
 
 #: In how many cycles each rule was seen violated, without one in which it held; `counted` is the last of
 #: them.
-violated_rules = _table(
-    "broken_rules", _key("cluster"), _key("rule"), _column("cycles", Integer), _column("counted", _NUMBER)
-)
+violated_rules = _table("broken_rules", "*cluster *rule cycles:int counted:number")
 
 #: VMs that are remembered and that the engine does not have, since when.
-missing_vms = _table("missing_vms", _key("vm"), _column("since", _NUMBER))
+missing_vms = _table("missing_vms", "*vm since:number")
 
 #: Of VMs that are in a group or bear a label, which these are, each as [kind, id, name], and the cluster in
 #: which the VM was last seen with them.
-memberships = _table(
-    "memberships", _key("vm"), _column("cluster"), _column("cluster_name"), _column("member_of", JSON)
-)
+memberships = _table("memberships", "*vm cluster cluster_name member_of:json")
 
 #: What VMs were taken out of when they changed their cluster; `reported` once the engine's log says so.
 lost_memberships = _table(
-    "lost_memberships",
-    _key("vm"),
-    _key("kind"),
-    _key("name"),
-    _column("id"),
-    _column("vm_name"),
-    _column("cluster"),
-    _column("cluster_name"),
-    _column("since", _NUMBER),
-    _column("told", Boolean, key="reported"),
+    "lost_memberships", "*vm *kind *name id vm_name cluster cluster_name since:number", _reported()
 )
 
 #: What was said of a cluster's HA reservation, and with which number of the engine's event; `reported` once
 #: all channels have it. Of those of a cluster the last ones say how things stand.
 ha_announcements = _table(
-    "ha_announcements",
-    _key("number", Integer),
-    _column("cluster"),
-    _column("kind"),
-    _column("facts", JSON),
-    _column("created", _NUMBER),
-    _column("told", Boolean, key="reported"),
+    "ha_announcements", "*number:int cluster kind facts:json created:number", _reported()
 )
 
 #: What people did: `begun` before an engine is asked, then `done` or `failed`; what the store alone holds is
 #: `done` at once. `logged` is the state that the enforcer's log has.
-user_actions = Table(
+user_actions = _table(
     "user_actions",
-    metadata,
-    Column("id", Integer, primary_key=True),
-    _column("engine"),
-    _column("kind"),
-    _column("login"),
-    _column("machine"),
-    Column("engine_user", String),
-    _column("cluster"),
-    _column("cluster_name"),
-    Column("plan", String),
-    _column("subject", Text),
-    _column("details", JSON),
-    _column("state"),
-    Column("error", Text),
-    _column("created", _NUMBER),
-    _column("updated", _NUMBER),
-    _column("logged"),
+    "kind login machine engine_user? cluster cluster_name plan? subject:text details:json state error:text?"
+    " created:number updated:number logged",
     Index("ix_user_actions_engine_updated", "engine", "updated"),
+    numbered=True,
 )
 
 #: What an hour was like in a cluster: the most rules that were violated at once, and of its HA reservation
@@ -299,31 +188,15 @@ user_actions = Table(
 #: once they are forgotten as such.
 samples = _table(
     "samples",
-    _key("cluster"),
-    _key("hour", Integer),
-    Column("cluster_name", String),
-    _column("plans", Integer),
-    _column("done", Integer),
-    _column("failed", Integer),
-    Column("hard", Integer),
-    Column("soft", Integer),
-    Column("ha_failures", Integer),
-    Column("ha_survived", Integer),
-    Column("ha_not_restarted", Integer),
+    "*cluster *hour:int cluster_name? plans:int done:int failed:int hard:int? soft:int? ha_failures:int?"
+    " ha_survived:int? ha_not_restarted:int?",
 )
 
 #: The last cycle of an engine's enforcer: when it ended, why it failed, and what it leaves alone for now.
-cycles = _table(
-    "cycles",
-    _column("epoch", Integer),
-    _column("ended", _NUMBER),
-    Column("error", Text),
-    _column("breakers", JSON),
-    _column("refusals", JSON),
-)
+cycles = _table("cycles", "epoch:int ended:number error:text? breakers:json refusals:json")
 
 #: The settings of the enforcer that leads, or led last, but for what may hold a password.
-enforcer_settings = _table("enforcer_settings", _column("epoch", Integer), _column("settings", JSON))
+enforcer_settings = _table("enforcer_settings", "epoch:int settings:json")
 
 
 #: Bytes of the digest in the name of a PostgreSQL store's marker.
