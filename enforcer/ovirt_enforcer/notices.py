@@ -10,34 +10,12 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from string import Template
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Self
 
 import msgspec
 from msgspec import Meta
 
 from ovirt_placement.config import Patience
-
-
-class NoticeKind(StrEnum):
-    """The kinds of notices, with their severity and the sentence that each is sent in."""
-
-    RULE_VIOLATED = "rule_violated"
-    RULE_REPAIRED = "rule_repaired"
-    PLAN_WAITS = "plan_waits"
-    MIGRATION_FAILED = "migration_failed"
-    BREAKER_OPEN = "breaker_open"
-    HA_ALERT = "ha_alert"
-    HA_ALL_CLEAR = "ha_all_clear"
-    HA_UNKNOWN = "ha_unknown"
-    MAINTENANCE_ENDED = "maintenance_ended"
-    MAINTENANCE_FAILED = "maintenance_failed"
-    DRAIN_BLOCKED = "drain_blocked"
-    LEADER_CHANGED = "leader_changed"
-    ENGINE_AWAY = "engine_away"
-    ENGINE_BACK = "engine_back"
-    UNITS_DISABLED = "units_disabled"
-    UNITS_ENABLED = "units_enabled"
-    HELD_BACK = "held_back"
 
 
 class Severity(StrEnum):
@@ -49,112 +27,96 @@ class Severity(StrEnum):
     ALERT = "alert"
 
 
-_HOUR: Final = 3600.0
-#: What lasts is reported again after a day.
-_DAY_AND_MORE: Final = 25 * _HOUR
+_NORMAL, _WARNING, _ERROR, _ALERT = Severity
 
 
-@dataclass(frozen=True, slots=True)
-class About:
-    """What is always so of a kind; names stand in a text."""
+class NoticeKind(StrEnum):
+    """What is always so of each kind of notices; names stand in a text."""
 
     severity: Severity
-    #: Unless the configuration has another.
+    #: The alert of a webhook that it begins, those that it ends, and the facts that distinguish alerts of one
+    #: name.
+    begins: str
+    ends: str
+    by: str
+    #: Unless the configuration has another; it may speak of these, and of the engine by its configured name.
     sentence: str
-    #: The alert of a webhook that it begins, and for how many seconds unless another kind ends it.
-    begins: str | None = None
-    lasts: float = _DAY_AND_MORE
-    #: The alerts that it ends, the facts by which alerts of one name are distinguished, and those that its
-    #: own sentence has not.
-    ends: str = ""
-    by: str = "cluster"
-    more: str = ""
+    facts: frozenset[str]
 
-    @property
-    def facts(self) -> frozenset[str]:
-        """What a sentence may speak of, besides the engine by its configured name."""
-        return frozenset(Template(self.sentence).get_identifiers()).union(self.more.split())
-
-
-_NORMAL, _WARNING, _ERROR, _ALERT = Severity.NORMAL, Severity.WARNING, Severity.ERROR, Severity.ALERT
-
-ABOUT: Final[Mapping[NoticeKind, About]] = {
-    NoticeKind.RULE_VIOLATED: About(
-        _WARNING, "$rule in cluster $cluster is violated", "RuleViolated", by="cluster rule"
-    ),
-    NoticeKind.RULE_REPAIRED: About(
-        _NORMAL, "$rule in cluster $cluster is no longer violated", ends="RuleViolated", by="cluster rule"
-    ),
-    NoticeKind.PLAN_WAITS: About(
-        _WARNING,
+    RULE_VIOLATED = (
+        "rule_violated", _WARNING, "RuleViolated", "", "cluster rule",
+        "$rule in cluster $cluster is violated",
+    )  # fmt: skip
+    RULE_REPAIRED = (
+        "rule_repaired", _NORMAL, "", "RuleViolated", "cluster rule",
+        "$rule in cluster $cluster is no longer violated",
+    )  # fmt: skip
+    PLAN_WAITS = (
+        "plan_waits", _WARNING, "PlanWaits", "", "cluster",
         "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan",
-        "PlanWaits",
-    ),
-    NoticeKind.MIGRATION_FAILED: About(
-        _WARNING,
-        "migration of VM $vm to host $host failed: $reason",
-        "MigrationFailed",
-        lasts=_HOUR,
-        by="cluster vm",
-        more="cluster",
-    ),
-    NoticeKind.BREAKER_OPEN: About(
-        _ERROR, "migrations in cluster $cluster wait: $reason", "BreakerOpen", lasts=_HOUR
-    ),
-    NoticeKind.HA_ALERT: About(
-        _ALERT,
+    )  # fmt: skip
+    MIGRATION_FAILED = (
+        "migration_failed", _WARNING, "MigrationFailed", "", "cluster vm",
+        "migration of VM $vm to host $host failed: $reason", "cluster",
+    )  # fmt: skip
+    BREAKER_OPEN = (
+        "breaker_open", _ERROR, "BreakerOpen", "", "cluster",
+        "migrations in cluster $cluster wait: $reason",
+    )  # fmt: skip
+    HA_ALERT = (
+        "ha_alert", _ALERT, "HaReservation", "HaReservationUnknown", "cluster",
         "cluster $cluster does not survive what its HA reservation is to survive: $losses",
-        "HaReservation",
-        ends="HaReservationUnknown",
-        more="vms_without_home missing_mb",
-    ),
-    NoticeKind.HA_ALL_CLEAR: About(
-        _NORMAL, "HA reservation of cluster $cluster: $state", ends="HaReservation HaReservationUnknown"
-    ),
-    NoticeKind.HA_UNKNOWN: About(
-        _WARNING,
+        "vms_without_home", "missing_mb",
+    )  # fmt: skip
+    HA_ALL_CLEAR = (
+        "ha_all_clear", _NORMAL, "", "HaReservation HaReservationUnknown", "cluster",
+        "HA reservation of cluster $cluster: $state",
+    )  # fmt: skip
+    HA_UNKNOWN = (
+        "ha_unknown", _WARNING, "HaReservationUnknown", "", "cluster",
         "not known whether all highly available VMs of cluster $cluster would be started again: $reason",
-        "HaReservationUnknown",
-    ),
-    NoticeKind.MAINTENANCE_ENDED: About(
-        _NORMAL, "maintenance run $run of cluster $cluster has ended: $reason", ends="MaintenanceFailed"
-    ),
-    NoticeKind.MAINTENANCE_FAILED: About(
-        _ALERT,
+    )  # fmt: skip
+    MAINTENANCE_ENDED = (
+        "maintenance_ended", _NORMAL, "", "MaintenanceFailed", "cluster",
+        "maintenance run $run of cluster $cluster has ended: $reason",
+    )  # fmt: skip
+    MAINTENANCE_FAILED = (
+        "maintenance_failed", _ALERT, "MaintenanceFailed", "", "cluster",
         "maintenance run $run of cluster $cluster has ended before its time: $reason",
-        "MaintenanceFailed",
-    ),
-    NoticeKind.DRAIN_BLOCKED: About(
-        _WARNING,
+    )  # fmt: skip
+    DRAIN_BLOCKED = (
+        "drain_blocked", _WARNING, "DrainBlocked", "", "cluster host",
         "host $host of cluster $cluster does not arrive in maintenance: $reason",
-        "DrainBlocked",
-        lasts=_HOUR,
-        by="cluster host",
-    ),
-    NoticeKind.LEADER_CHANGED: About(
-        _NORMAL, "enforcer $leader leads from now on, in epoch $epoch", "LeaderChanged", lasts=_HOUR, by=""
-    ),
-    NoticeKind.ENGINE_AWAY: About(_ERROR, "engine $engine is away: $reason", "EngineAway", by=""),
-    NoticeKind.ENGINE_BACK: About(_NORMAL, "engine $engine answers again", ends="EngineAway", by=""),
-    NoticeKind.UNITS_DISABLED: About(
-        _ALERT,
-        "cluster $cluster: the engine has disabled units of its scheduling policy, and places VMs without"
-        " them: $units (ovirt-placement doctor)",
-        "UnitsDisabled",
-    ),
-    NoticeKind.UNITS_ENABLED: About(
-        _NORMAL,
+    )  # fmt: skip
+    LEADER_CHANGED = (
+        "leader_changed", _NORMAL, "LeaderChanged", "", "",
+        "enforcer $leader leads from now on, in epoch $epoch",
+    )  # fmt: skip
+    ENGINE_AWAY = "engine_away", _ERROR, "EngineAway", "", "", "engine $engine is away: $reason"
+    ENGINE_BACK = "engine_back", _NORMAL, "", "EngineAway", "", "engine $engine answers again"
+    UNITS_DISABLED = (
+        "units_disabled", _ALERT, "UnitsDisabled", "", "cluster",
+        ("cluster $cluster: the engine has disabled units of its scheduling policy, and places VMs without"
+         " them: $units (ovirt-placement doctor)"),
+    )  # fmt: skip
+    UNITS_ENABLED = (
+        "units_enabled", _NORMAL, "", "UnitsDisabled", "cluster",
         "cluster $cluster: all units of its scheduling policy are enabled again",
-        ends="UnitsDisabled",
-    ),
-    NoticeKind.HELD_BACK: About(
-        _WARNING,
+    )  # fmt: skip
+    HELD_BACK = (
+        "held_back", _WARNING, "NotificationsHeldBack", "", "",
         "$count notifications were held back, since there were too many: $kinds",
-        "NotificationsHeldBack",
-        lasts=_HOUR,
-        by="",
-    ),
-}
+    )  # fmt: skip
+
+    def __new__(cls, value: str, *about: Any) -> Self:
+        """Behind its sentence stand the facts that it has not itself."""
+        one = str.__new__(cls, value)
+        one._value_ = value
+        one.severity, one.begins, one.ends, one.by, one.sentence, *more = about
+        one.facts = frozenset(Template(one.sentence).get_identifiers()).union(more)
+        return one
+
+
 #: What many of may be held back, and reported together later; never what is critical, or takes that back.
 LIMITED: Final = frozenset(
     {
@@ -200,17 +162,26 @@ _OVER: Final = {
     "HaReservationUnknown": "cluster {cluster}: it is known whether its HA reservation is satisfied"
 }
 #: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
-_SEVERITIES: Final = {about.begins: about.severity for about in ABOUT.values() if about.begins}
+_SEVERITIES: Final = {kind.begins: kind.severity for kind in NoticeKind if kind.begins}
+#: What lasts is reported again after a day; and these end after an hour.
+_LASTS_SECONDS: Final = 25 * 3600.0
+_OF_AN_HOUR: Final = {
+    "MigrationFailed",
+    "BreakerOpen",
+    "DrainBlocked",
+    "LeaderChanged",
+    "NotificationsHeldBack",
+}
 
 
 def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
-    about = ABOUT[notice.kind]
-    found = []
-    for name in about.ends.split():
+    kind, found = notice.kind, []
+    for name in kind.ends.split():
         text = _OVER[name].format(**notice.facts) if name in _OVER else sentence
         found.append(_alert(name, notice, text, notice.at))
-    if about.begins is not None:
-        found.append(_alert(about.begins, notice, sentence, notice.at + about.lasts))
+    if kind.begins:
+        lasts = 3600.0 if kind.begins in _OF_AN_HOUR else _LASTS_SECONDS
+        found.append(_alert(kind.begins, notice, sentence, notice.at + lasts))
     return found
 
 
@@ -221,7 +192,7 @@ def _alert(name: str, notice: Notice, sentence: str, ends: float) -> dict[str, A
             "severity": _SEVERITIES[name].value,
             "engine": notice.facts["engine"],
             "service": "ovirt-enforcer",
-            **{label: notice.facts[label] for label in ABOUT[notice.kind].by.split()},
+            **{label: notice.facts[label] for label in notice.kind.by.split()},
         },
         "annotations": {"summary": sentence, "kind": notice.kind.value, **notice.facts},
         "startsAt": _moment(notice.at),
@@ -280,10 +251,10 @@ class NotificationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
             template = Template(sentence)
             if not template.is_valid():
                 raise ValueError(f"sentence of {kind}: write $$ for a dollar sign")
-            known = ABOUT[kind].facts | COMMON_FACTS
+            known = kind.facts | COMMON_FACTS
             for name in template.get_identifiers():
                 if name not in known:
                     raise ValueError(f"sentence of {kind}: no ${name}: it has ${', $'.join(sorted(known))}")
 
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
-        return Template(self.sentences.get(kind, ABOUT[kind].sentence)).substitute(facts)
+        return Template(self.sentences.get(kind, kind.sentence)).substitute(facts)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
@@ -15,7 +16,6 @@ import msgspec
 import stamina
 
 from ovirt_enforcer.notices import (
-    ABOUT,
     LIMITED,
     EngineEventSettings,
     Notice,
@@ -37,27 +37,18 @@ from ovirt_service.process import at_end
 from ovirt_service.repetition import Said
 
 
-class Receipt:
-    """What became of a notice; for any thread."""
+class Receipt(tuple[Future[bool], ...]):
+    """What becomes of a notice, by channel: whether it was delivered; for any thread."""
 
-    def __init__(self, channels: int) -> None:
-        self._lock = threading.Lock()
-        self._waiting = channels
-        self._failed = False
-
-    def settle(self, delivered: bool) -> None:
-        """Take note that a channel has delivered it, or has given up."""
-        with self._lock:
-            self._waiting -= 1
-            self._failed |= not delivered
+    __slots__ = ()
 
     @property
     def over(self) -> bool:
-        return self._waiting == 0
+        return all(one.done() for one in self)
 
     @property
     def delivered(self) -> bool:
-        return self.over and not self._failed
+        return self.over and all(one.result() for one in self)
 
 
 _HOUR_SECONDS: Final = 3600.0
@@ -131,8 +122,8 @@ class Delivery:
         self._most_waiting = most_waiting
         self._limit = limit
         #: Notices, and who learns what becomes of each: those that are next, and those beyond the limit.
-        self._waiting: deque[tuple[Notice, Receipt]] = deque()
-        self._held: deque[tuple[Notice, Receipt]] = deque()
+        self._waiting: deque[tuple[Notice, Future[bool]]] = deque()
+        self._held: deque[tuple[Notice, Future[bool]]] = deque()
         self._changed = threading.Condition()
         self._complaint = Complaint(
             _log, f"notifications: {channel.name} does not take them", f"notifications: {channel.name} does"
@@ -148,15 +139,17 @@ class Delivery:
             self._closed = True
             self._changed.notify()
 
-    def queue_notice(self, notice: Notice, receipt: Receipt) -> None:
-        dropped = None
+    def queue_notice(self, notice: Notice) -> Future[bool]:
+        """Whether it was delivered, once that is known."""
+        dropped, settled = None, Future[bool]()
         with self._changed:
             if len(self._waiting) >= self._most_waiting:
                 _, dropped = self._waiting.popleft()
-            self._waiting.append((notice, receipt))
+            self._waiting.append((notice, settled))
             self._changed.notify()
         if dropped is not None:
             self._settle(dropped, "dropped")
+        return settled
 
     def _carry(self) -> None:
         while True:
@@ -167,23 +160,23 @@ class Delivery:
                     limit = self._limit if self._held else None
                     self._changed.wait(limit.seconds_until_next() if limit else None)
             result = self._deliver(_together([notice for notice, _ in taken]))
-            for _, receipt in taken:
-                self._settle(receipt, result)
+            for _, settled in taken:
+                self._settle(settled, result)
 
-    def _next_batch(self) -> list[tuple[Notice, Receipt]]:
+    def _next_batch(self) -> list[tuple[Notice, Future[bool]]]:
         """What was held back goes, if it may, before what came later."""
         if self._held and self._may_go():
             held = [*self._held]
             self._held.clear()
             return held
         while self._waiting:
-            notice, receipt = self._waiting.popleft()
+            notice, settled = self._waiting.popleft()
             if notice.kind not in LIMITED or (not self._held and self._may_go()):
-                return [(notice, receipt)]
+                return [(notice, settled)]
             self._count(self._channel.name, "held_back")
             if len(self._held) >= self._most_waiting:
                 self._settle(self._held.popleft()[1], "dropped")
-            self._held.append((notice, receipt))
+            self._held.append((notice, settled))
         return []
 
     def _may_go(self) -> bool:
@@ -214,9 +207,9 @@ class Delivery:
             self._complaint.say(str(error))
         return isinstance(error, NotDelivered)
 
-    def _settle(self, receipt: Receipt, result: str) -> None:
+    def _settle(self, settled: Future[bool], result: str) -> None:
         self._count(self._channel.name, result)
-        receipt.settle(result == "delivered")
+        settled.set_result(result == "delivered")
 
 
 def _together(held: Sequence[Notice]) -> Notice:
@@ -245,7 +238,7 @@ class EngineEvents:
             add_event(
                 self._connection,
                 number=notice.number,
-                severity=ABOUT[notice.kind].severity.value,
+                severity=notice.kind.severity.value,
                 description=self._sentence(notice.kind, notice.facts),
                 cluster=notice.cluster,
                 vm=notice.vm,
@@ -277,11 +270,8 @@ class Notifications:
     def send(self, notice: Notice) -> Receipt:
         """Report it, and learn later whether all channels have it."""
         notice = self._with_engine(notice)
-        wanting = [delivery for delivery in self._deliveries if notice.kind in delivery.kinds]
-        receipt = Receipt(len(wanting))
-        for delivery in wanting:
-            delivery.queue_notice(notice, receipt)
-        return receipt
+        wanting = (delivery for delivery in self._deliveries if notice.kind in delivery.kinds)
+        return Receipt(delivery.queue_notice(notice) for delivery in wanting)
 
     def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
         return self._settings.sentence(kind, {"engine": self._engine, **facts})

@@ -16,7 +16,7 @@ import msgspec
 
 from ovirt_enforcer.cli.history import PlanDecided, UserActionDone
 from ovirt_enforcer.history import WhyNot
-from ovirt_enforcer.notices import ABOUT, COMMON_FACTS, NoticeKind, NotificationSettings
+from ovirt_enforcer.notices import COMMON_FACTS, NoticeKind, NotificationSettings
 from ovirt_enforcer.plans import PlansBack, RoomFound
 from ovirt_enforcer.policy_simulation import Simulations
 from ovirt_enforcer.settings import EnforcerSettings
@@ -247,9 +247,9 @@ Every sentence may also use {", ".join(f"`${fact}`" for fact in sorted(COMMON_FA
 def events_page() -> str:
     by_default = NotificationSettings().engine.kinds
     rows = []
-    for kind, about in ABOUT.items():
-        more = [f"`${fact}`" for fact in sorted(about.facts) if f"${fact}" not in about.sentence]
+    for kind in NoticeKind:
+        more = [f"`${fact}`" for fact in sorted(kind.facts) if f"${fact}" not in kind.sentence]
         also = f"; also {', '.join(more)}" if more else ""
         marked = "*" if kind in by_default else ""
-        rows.append(f"- `{kind}`{marked} ({about.severity}): {about.sentence}{also}")
+        rows.append(f"- `{kind}`{marked} ({kind.severity}): {kind.sentence}{also}")
     return "\n".join([_OF_EVENTS, *rows, ""])

@@ -18,7 +18,7 @@ import msgspec
 import pytest
 import yaml
 
-from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, NotificationSettings, alerts_of
+from ovirt_enforcer.notices import Notice, NoticeKind, NotificationSettings, alerts_of
 from ovirt_enforcer.notifications import NotDelivered, Webhook
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_placement.cli.main import main
@@ -113,7 +113,7 @@ def settings(title: str, url: str) -> NotificationSettings:
 
 
 def notice(kind: NoticeKind) -> Notice:
-    facts = {fact: f"the {fact}" for fact in ABOUT[kind].facts} | {"engine": "default"}
+    facts = {fact: f"the {fact}" for fact in kind.facts} | {"engine": "default"}
     return Notice(kind, facts)
 
 

@@ -1,6 +1,6 @@
 """What would be reported, kept in place of being sent: by the enforcer's parts, or by a channel."""
 
-from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind
+from ovirt_enforcer.notices import Notice, NoticeKind
 from ovirt_enforcer.notifications import Notifications, Receipt
 
 
@@ -13,7 +13,7 @@ class KeptNotices(Notifications):
 
     def send(self, notice: Notice) -> Receipt:
         assert self.sentence(notice.kind, notice.facts)
-        assert ABOUT[notice.kind].facts <= notice.facts.keys() | {"engine"}
+        assert notice.kind.facts <= notice.facts.keys() | {"engine"}
         self.notices.append(notice)
         return super().send(notice)
 

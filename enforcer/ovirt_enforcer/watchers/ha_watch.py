@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from ovirt_enforcer.log import LogText, RetryState, audit, report
-from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, Severity, draw_number
+from ovirt_enforcer.notices import Notice, NoticeKind, Severity, draw_number
 from ovirt_enforcer.notifications import Notifications, Receipt
 from ovirt_enforcer.planners import Call, CallFailed
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict, judge_all, off, unknown
@@ -95,7 +95,7 @@ class Announcements:
         self.store.announce(number=draw_number(), cluster=cluster, kind=kind, facts=facts, settles=settles)
         self._read = None
         sentence = self.notifications.sentence(kind, facts)
-        level = logging.INFO if ABOUT[kind].severity is Severity.NORMAL else logging.WARNING
+        level = logging.INFO if kind.severity is Severity.NORMAL else logging.WARNING
         _log.log(level, "%s", sentence)
         audit(kind, sentence, cluster=cluster, facts=facts)
 

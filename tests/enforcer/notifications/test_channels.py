@@ -13,7 +13,7 @@ import pytest
 import trustme
 
 from ovirt_enforcer import notifications
-from ovirt_enforcer.notices import ABOUT, Notice, NoticeKind, NotificationSettings, WebhookSettings
+from ovirt_enforcer.notices import Notice, NoticeKind, NotificationSettings, WebhookSettings
 from ovirt_enforcer.notifications import Delivery, EngineEvents, NotDelivered, Notifications, Receipt, Webhook
 from ovirt_placement.config import EngineSettings
 from ovirt_service.errors import UserError
@@ -27,7 +27,7 @@ from tests.proxy.running import eventually
 
 SETTINGS = NotificationSettings()
 #: Something for whatever a sentence may speak of.
-FACTS = {name: f"the {name}" for about in ABOUT.values() for name in about.facts}
+FACTS = {name: f"the {name}" for kind in NoticeKind for name in kind.facts}
 
 
 def webhook(url: str, **fields: Any) -> Webhook:

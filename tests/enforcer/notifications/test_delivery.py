@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.notices import ABOUT, LIMITED, Notice, NoticeKind, Severity, WebhookSettings
+from ovirt_enforcer.notices import LIMITED, Notice, NoticeKind, Severity, WebhookSettings
 from ovirt_enforcer.notifications import Delivery, Notifications, RateLimit, Receipt, Webhook
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.config import Config
@@ -27,7 +27,7 @@ class Bench:
         self._notifications = Notifications([delivery], "default")
 
     def report(self, kind: NoticeKind, name: str = "") -> None:
-        facts = {fact: f"{fact} {name}" for fact in ABOUT[kind].facts}
+        facts = {fact: f"{fact} {name}" for fact in kind.facts}
         self.receipts.append(self._notifications.send(Notice(kind, facts)))
 
     def _count(self, channel: str, result: str) -> None:
@@ -90,7 +90,7 @@ def test_what_waits_is_bounded_and_what_is_dropped_is_counted() -> None:
 
 
 def test_nothing_critical_is_ever_held_back() -> None:
-    assert all(ABOUT[kind].severity not in (Severity.ERROR, Severity.ALERT) for kind in LIMITED)
+    assert all(kind.severity not in (Severity.ERROR, Severity.ALERT) for kind in LIMITED)
     assert not [kind for kind in LIMITED if kind.value.startswith(("ha_", "engine_", "breaker"))]
     channel = KeepingChannel()
     bench = Bench(channel, most_waiting=10 * len(NoticeKind))
@@ -139,7 +139,7 @@ def test_a_sentence_is_ones_own() -> None:
 
 @pytest.mark.parametrize("kind", NoticeKind)
 def test_every_sentence_can_be_said(kind: NoticeKind) -> None:
-    facts = dict.fromkeys(ABOUT[kind].facts, "something")
+    facts = dict.fromkeys(kind.facts, "something")
     assert "$" not in settings().notifications.sentence(kind, {"engine": "e", **facts})
 
 
