@@ -5,13 +5,14 @@ import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Host, SchedulingPolicy, Snapshot, Vm
 from tests import builders as build
 from tests.integration.bursts import ENGINE_FILTERS, LEADING, Burst, Manner, Outcome
+from tests.placement.rules.strategies import is_violated
 
 #: More than the engine adds to the memory of any VM here.
 OVERHEAD_MB = 256
@@ -221,7 +222,9 @@ def violated(mixture: Mixture, outcome: Outcome) -> Mapping[str, int]:
     for group in mixture.state.affinity_groups:
         hard = group.vms_rule.hard or group.hosts_rule.hard
         if hard or keyed.isdisjoint(group.vms):
-            found["hard" if hard else "soft"] += _is_violated(group, where)
+            found["hard" if hard else "soft"] += is_violated(
+                group, [host for vm in group.vms if (host := where[vm])], group.hosts
+            )
     found["chain"] = sum(_is_torn(chain, mixture, outcome) for chain in mixture.chains)
     found["refused"] = sum(host is None for host in outcome.hosts.values())
     return found
@@ -237,12 +240,3 @@ def _is_torn(chain: Sequence[str], mixture: Mixture, outcome: Outcome) -> bool:
         mixture.state.vm_by_id[vm].memory_mb for vm in chain if outcome.hosts.get(vm) not in (most, None)
     ]
     return outcome.free_mb[most] >= min(apart) + OVERHEAD_MB
-
-
-def _is_violated(group: AffinityGroup, where: Mapping[str, str | None]) -> bool:
-    hosts = [host for vm in group.vms if (host := where[vm]) is not None]
-    if group.vms_rule.enabled:
-        together = any(one == other for one, other in combinations(hosts, 2))
-        apart = any(one != other for one, other in combinations(hosts, 2))
-        return apart if group.vms_rule.positive else together
-    return any((host in group.hosts) is not group.hosts_rule.positive for host in hosts)

@@ -150,11 +150,9 @@ def draw(starts: int, seed: int = 1) -> Storm:
     groups = [build.group(new(), rule, " ".join(members)) for rule, members in ruled]
     down = {vm for chain in linked for vm in chain}.difference(vms)
     state = build.snapshot(
-        build.cluster(name=CLUSTER_NAME),
-        *(_host(new(), number) for number in range(HOSTS)),
-        *map(build.vm, [*vms, *sorted(down)]),
-        *groups,
-    )
+        build.cluster(name=CLUSTER_NAME), *(_host(new(), number) for number in range(HOSTS)),
+        *map(build.vm, [*vms, *sorted(down)]), *groups,
+    )  # fmt: skip
     return Storm(
         state,
         tuple(dice.sample(vms, len(vms))),

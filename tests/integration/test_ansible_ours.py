@@ -35,12 +35,9 @@ def play(
     """Run a playbook to its end; tasks may fail where they ignore it. `more` is put into the environment."""
     given = {"engine": engine, **variables}
     command = [
-        str(Path(sys.executable).with_name("ansible-playbook")),
-        "--inventory=localhost,",
-        "--connection=local",
-        f"--extra-vars={json.dumps(given)}",
-        str(_PLAYBOOKS / playbook),
-    ]
+        str(Path(sys.executable).with_name("ansible-playbook")), "--inventory=localhost,",
+        "--connection=local", f"--extra-vars={json.dumps(given)}", str(_PLAYBOOKS / playbook),
+    ]  # fmt: skip
     environment = _environment(home) | dict(more or {})
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -67,17 +64,12 @@ def _environment(home: Path) -> dict[str, str]:
 COMMANDS = Path(sys.executable).parent
 COLLECTION = CHECKOUT / "packaging" / "ansible"
 STATE = snapshot(
-    cluster("c1", name="blue"),
-    cluster("c2", name="red"),
-    host("h1", name="north", cluster="c1"),
-    host("h2", name="south", cluster="c1"),
-    host("h3", name="east", cluster="c2"),
-    vm("v1", "h1", name="web1", cluster="c1"),
-    vm("v2", "h1", name="web2", cluster="c1"),
-    vm("v3", "h2", name="web3", cluster="c1"),
-    vm("v4", "h3", name="elsewhere", cluster="c2"),
+    cluster("c1", name="blue"), cluster("c2", name="red"), host("h1", name="north", cluster="c1"),
+    host("h2", name="south", cluster="c1"), host("h3", name="east", cluster="c2"),
+    vm("v1", "h1", name="web1", cluster="c1"), vm("v2", "h1", name="web2", cluster="c1"),
+    vm("v3", "h2", name="web3", cluster="c1"), vm("v4", "h3", name="elsewhere", cluster="c2"),
     group("g1", APART, "v1 v2", cluster="c1", name="apart"),
-)
+)  # fmt: skip
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("ansible-ours")]
 
 
@@ -182,8 +174,7 @@ def test_a_change_that_is_not_to_be_made_fails_the_task(results: Results) -> Non
 
 def test_questions_are_answered_as_data(results: Results) -> None:
     violated = results["ask for violated rules"]
-    assert (violated["ok"], violated["changed"]) == (False, False)
-    assert violated["answer"]["kind"] == "violations"
+    assert (violated["ok"], violated["changed"], violated["answer"]["kind"]) == (False, False, "violations")
     assert results["ask doctor"]["answer"]["kind"] == "doctor"
     assert results["ask whether all restart"]["ok"]
     (plan,) = results["ask for a plan"]["answer"]["clusters"]
@@ -226,11 +217,9 @@ def test_the_collection_is_fit_for_production(tmp_path: Path) -> None:
     subprocess.run(["git", "init", "--quiet", place], check=True, timeout=60)
     subprocess.run(["git", "-C", place, "add", "--all"], check=True, timeout=60)
     found = {
-        "ANSIBLE_COLLECTIONS_PATH": str(tmp_path),
-        "ANSIBLE_HOME": str(tmp_path / "home"),
-        "HOME": str(tmp_path),
-        "PATH": f"{COMMANDS}:{environ['PATH']}",
-    }
+        "ANSIBLE_COLLECTIONS_PATH": str(tmp_path), "ANSIBLE_HOME": str(tmp_path / "home"),
+        "HOME": str(tmp_path), "PATH": f"{COMMANDS}:{environ['PATH']}",
+    }  # fmt: skip
     done = subprocess.run(
         [COMMANDS / "ansible-lint", "--offline", "--nocolor", "--strict"],
         cwd=place,

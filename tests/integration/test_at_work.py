@@ -68,13 +68,10 @@ def test_vm_of_a_failed_host_restarts_without_or_alongside_its_peer(engine: Worl
 
 #: All else speaks for the host that the first VM is on: the other one is busy.
 BUSY = build.snapshot(
-    build.cluster("c1", name="blue"),
-    build.host("idle", cluster="c1", cpu_percent=1, free_mb=60000),
-    build.host("busy", cluster="c1", cpu_percent=90, free_mb=2000),
-    build.vm("v1", "idle", cluster="c1"),
-    build.vm("v2", cluster="c1"),
-    build.group("g", SOFT_APART, "v1 v2", cluster="c1", name="apart"),
-)
+    build.cluster("c1", name="blue"), build.host("idle", cluster="c1", cpu_percent=1, free_mb=60000),
+    build.host("busy", cluster="c1", cpu_percent=90, free_mb=2000), build.vm("v1", "idle", cluster="c1"),
+    build.vm("v2", cluster="c1"), build.group("g", SOFT_APART, "v1 v2", cluster="c1", name="apart"),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("factor", "chosen"), [(0, "idle"), (1000, "busy")])

@@ -33,11 +33,8 @@ COMMANDS = Path(sys.executable).parent
 #: What makes a Python behave as in FIPS mode, and note its words in a folder if one is named.
 FIPS = {"PYTHONPATH": str(CHECKOUT / "tests" / "fips")}
 DAEMONS = (
-    "ovirt-simulator run",
-    "ovirt-placement inventory run",
-    "ovirt-scheduler-proxy run",
-    "ovirt-enforcer run",
-)
+    "ovirt-simulator run", "ovirt-placement inventory run", "ovirt-scheduler-proxy run", "ovirt-enforcer run",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

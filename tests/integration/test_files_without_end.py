@@ -20,14 +20,10 @@ MEMORY = 6 * 2**30
 
 COMMANDS = {"ovirt-placement": ovirt_placement.cli.main.main, "ovirt-enforcer": ovirt_enforcer.cli.main.main}
 READING = [
-    "ovirt-placement violations --state FILE",
-    "ovirt-placement snapshot --state FILE",
-    "ovirt-placement keys import FILE",
-    "ovirt-placement store restore FILE",
-    "ovirt-placement status --config FILE",
-    "ovirt-enforcer plan --state FILE",
-    "ovirt-enforcer apply FILE",
-]
+    "ovirt-placement violations --state FILE", "ovirt-placement snapshot --state FILE",
+    "ovirt-placement keys import FILE", "ovirt-placement store restore FILE",
+    "ovirt-placement status --config FILE", "ovirt-enforcer plan --state FILE", "ovirt-enforcer apply FILE",
+]  # fmt: skip
 
 
 @pytest.fixture

@@ -41,15 +41,9 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 ROUNDS = 2
 
 SETTINGS = replace(
-    USUAL,
-    launch_seconds=0.3,
-    boot_seconds=0.5,
-    stop_seconds=0.2,
-    migration_seconds=0.8,
-    hand_over_seconds=0.2,
-    state_lag_seconds=0.9,
-    late_event_probability=0.5,
-)
+    USUAL, launch_seconds=0.3, boot_seconds=0.5, stop_seconds=0.2, migration_seconds=0.8,
+    hand_over_seconds=0.2, state_lag_seconds=0.9, late_event_probability=0.5,
+)  # fmt: skip
 
 #: One engine, inventory and proxy serve all of them.
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("freshness")]
@@ -100,12 +94,10 @@ def living(engine: Engine) -> Iterator[None]:
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("freshness")
     state = build.snapshot(
-        *(build.host(host, free_mb=1 << 20, memory_mb=1 << 20) for host in HOSTS),
-        build.vm(PROBE),
-        build.vm(OTHER),
-        *(build.vm(vm, HOSTS[at % 4] if at % 2 else None) for at, vm in enumerate(BUSY)),
+        *(build.host(host, free_mb=1 << 20, memory_mb=1 << 20) for host in HOSTS), build.vm(PROBE),
+        build.vm(OTHER), *(build.vm(vm, HOSTS[at % 4] if at % 2 else None) for at, vm in enumerate(BUSY)),
         build.group("strangers", build.APART, f"{PROBE} {OTHER}"),
-    )
+    )  # fmt: skip
     engine = Engine.from_snapshot(state, clock=START, seed=1, settings=SETTINGS)
     with closing(serve(engine)) as server, living(engine):
         # A machine that is busy may take longer than a decision usually waits for engine and store.

@@ -91,11 +91,9 @@ def refuses(state: Snapshot, group: AffinityGroup, alongside: Collection[str]) -
 
 #: Types of which the engine reports exactly what is one.
 ALIKE = {
-    ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS,
-    ConflictType.POSITIVE_AND_NEGATIVE_HOSTS,
-    ConflictType.HOSTS_AGAINST_TOGETHER,
-    ConflictType.TOGETHER_AGAINST_APART,
-}
+    ConflictType.HARD_POSITIVE_AND_NEGATIVE_HOSTS, ConflictType.POSITIVE_AND_NEGATIVE_HOSTS,
+    ConflictType.HOSTS_AGAINST_TOGETHER, ConflictType.TOGETHER_AGAINST_APART,
+}  # fmt: skip
 Described = tuple[str, frozenset[str], frozenset[str], frozenset[str], frozenset[str]]
 
 
@@ -122,12 +120,9 @@ def of_engine(state: Snapshot) -> set[Described]:
 
 def described(found: Conflict) -> Described:
     return (
-        str(found.type),
-        frozenset(found.groups),
-        frozenset(found.vms),
-        frozenset(found.hosts),
+        str(found.type), frozenset(found.groups), frozenset(found.vms), frozenset(found.hosts),
         frozenset(found.negative_vms),
-    )
+    )  # fmt: skip
 
 
 @given(snapshots(most_groups=4))

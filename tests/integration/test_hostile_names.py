@@ -30,11 +30,9 @@ STEERING = "\x9b2J\x85\u2028\u2029\u202e\u2066\u200f\ufeff\U000e0001\x7f"
 ESCAPES = "\x1b[2J\x1b]0;title\x07\r\x00"
 
 COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    "ovirt-placement": ovirt_placement.cli.main.main,
-    "ovirt-enforcer": ovirt_enforcer.cli.main.main,
-    "ovirt-scheduler-proxy": proxy.main,
-    "ovirt-simulator": simulator.main,
-}
+    "ovirt-placement": ovirt_placement.cli.main.main, "ovirt-enforcer": ovirt_enforcer.cli.main.main,
+    "ovirt-scheduler-proxy": proxy.main, "ovirt-simulator": simulator.main,
+}  # fmt: skip
 
 #: Those that answer for a state file, and those that need an engine or a store; all but the services.
 OF_STATES = """

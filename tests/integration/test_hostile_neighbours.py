@@ -96,17 +96,14 @@ def act(running: Site, witnesses: Witnesses, names: tuple[str, ...]) -> list[str
 #: What differs where the store is another and the page speaks TLS, or Apache does, which has room of its own.
 _ELSEWHERE = {
     "PostgreSQL, TLS": [
-        ("silent connections", "invented tokens"),
-        ("slow heads", "slow bodies"),
-        ("dear questions", "endless command"),
-        ("local user", "hanging engine"),
+        ("silent connections", "invented tokens"), ("slow heads", "slow bodies"),
+        ("dear questions", "endless command"), ("local user", "hanging engine"),
     ],
     "Apache": [
-        ("slow bodies", "invented tokens"),
-        ("expired tokens", "dear questions"),
+        ("slow bodies", "invented tokens"), ("expired tokens", "dear questions"),
         ("endless command", "hanging engine"),
     ],
-}
+}  # fmt: skip
 
 
 def _cases() -> Iterator[Any]:

@@ -15,12 +15,10 @@ from tests.paths import CHECKOUT
 
 #: The modules with the `main` of each command.
 MAINS = {
-    "ovirt-placement": "ovirt_placement.cli.main",
-    "ovirt-enforcer": "ovirt_enforcer.cli.main",
-    "ovirt-scheduler-proxy": "ovirt_scheduler_proxy.cli",
-    "ovirt-placement-web": "ovirt_placement_web.cli",
+    "ovirt-placement": "ovirt_placement.cli.main", "ovirt-enforcer": "ovirt_enforcer.cli.main",
+    "ovirt-scheduler-proxy": "ovirt_scheduler_proxy.cli", "ovirt-placement-web": "ovirt_placement_web.cli",
     "ovirt-simulator": "ovirt_simulator.cli",
-}
+}  # fmt: skip
 RUN = """
 import sys
 from {module} import main
@@ -32,11 +30,9 @@ sys.stderr.write("\\n" + " ".join(sys.modules))
 """
 #: Where each of these questions stands.
 ANSWERS = {
-    "status": "answers.status.health",
-    "why": "answers.placement",
-    "violations": "answers.violations",
+    "status": "answers.status.health", "why": "answers.placement", "violations": "answers.violations",
     "conflicts": "answers.conflicts",
-}
+}  # fmt: skip
 #: What engines, stores, plans, the page and the proxy need.
 HEAVY = {
     "prometheus_client", "ovirtsdk4", "sqlalchemy", "ortools", "numpy", "pandas", "requests",

@@ -32,17 +32,13 @@ pytestmark = pytest.mark.system
 
 HOSTS = ["h1", "h2", "h3"]
 STATE = snapshot(
-    cluster(ha_reservation=True),
-    *map(host, HOSTS),
-    vm("new", ha=True, custom_properties={"placement_keys": "Repel1:1:-100"}),
-    vm("nowhere", tags=("crowd",)),
-    vm("friend", "h2", ha=True),
-    vm("foe", "h3", tags=("crowd",)),
+    cluster(ha_reservation=True), *map(host, HOSTS),
+    vm("new", ha=True, custom_properties={"placement_keys": "Repel1:1:-100"}), vm("nowhere", tags=("crowd",)),
+    vm("friend", "h2", ha=True), vm("foe", "h3", tags=("crowd",)),
     vm("ha1", "h1", ha=True, custom_properties={"placement_keys": "Repel1:1:-100"}),
-    group("together", TOGETHER, "new friend"),
-    group("apart", APART, "new foe"),
+    group("together", TOGETHER, "new friend"), group("apart", APART, "new foe"),
     group("near", SOFT_TOGETHER, "new friend", hosts_rule=SOFT_TOGETHER, hosts="h1"),
-)
+)  # fmt: skip
 
 
 #: The first two hosts are found in round 4, the last one in round 10; one VM finds none.

@@ -203,8 +203,7 @@ def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObjec
         before.balance or NO_BALANCE,
         before.properties,
     )
-    assert world.used_by_red() == former
-    assert world.plan_undo(name).requests == ()
+    assert (world.used_by_red(), world.plan_undo(name).requests) == (former, ())
 
 
 @settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -26,14 +26,9 @@ PAIRS = ("a", "b", "c")
 MOST_WORDS = 8
 #: What keeps a VM still for a while is not what this is about.
 SETTINGS: Settings = {
-    "mode": "approve",
-    "strategy": "greedy",
-    "cooldown_seconds": 0.001,
-    "cooldown_after_success_seconds": 0.0,
-    "circle_seconds": 0.001,
-    "vm_migrations_per_hour": 10000,
-    "cluster_migrations_per_hour": 10000,
-}
+    "mode": "approve", "strategy": "greedy", "cooldown_seconds": 0.001, "cooldown_after_success_seconds": 0.0,
+    "circle_seconds": 0.001, "vm_migrations_per_hour": 10000, "cluster_migrations_per_hour": 10000,
+}  # fmt: skip
 
 Move = tuple[str, str]
 

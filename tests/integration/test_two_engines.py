@@ -29,12 +29,9 @@ ENFORCING = '[enforcer]\nmode = "enforce"\ninterval_seconds = 1\npoll_seconds = 
 def state(rule: AffinityRule, second: str) -> Snapshot:
     """One VM on the first host, its peer on that or another, and a rule that this breaks."""
     return build.snapshot(
-        *(build.host(host) for host in ("h1", "h2")),
-        build.vm("first", "h1"),
-        build.vm("second", second),
-        build.vm("idle"),
-        build.group("pair", rule, "first second"),
-    )
+        *(build.host(host) for host in ("h1", "h2")), build.vm("first", "h1"), build.vm("second", second),
+        build.vm("idle"), build.group("pair", rule, "first second"),
+    )  # fmt: skip
 
 
 class Site(NamedTuple):

@@ -80,15 +80,11 @@ def test_without_an_inventory_service_a_daemon_that_was_killed_makes_up_for_it(
 
 
 MEMBERS = build.snapshot(
-    build.cluster("c1", name="blue"),
-    build.cluster("c2", name="red"),
-    build.host("h1", cluster="c1"),
-    build.host("h2", cluster="c2"),
-    *(build.vm(name, cluster="c1") for name in ("web", "peer")),
+    build.cluster("c1", name="blue"), build.cluster("c2", name="red"), build.host("h1", cluster="c1"),
+    build.host("h2", cluster="c2"), *(build.vm(name, cluster="c1") for name in ("web", "peer")),
     build.group("near", SOFT_TOGETHER, "web peer", cluster="c1"),
-    build.group("tied", SOFT_TOGETHER, "peer", cluster="c1", vm_labels=("ours",)),
-    build.label("ours", "web"),
-)
+    build.group("tied", SOFT_TOGETHER, "peer", cluster="c1", vm_labels=("ours",)), build.label("ours", "web"),
+)  # fmt: skip
 
 
 def test_a_lost_membership_is_logged_reported_listed_and_forgotten(tmp_path: Path) -> None:

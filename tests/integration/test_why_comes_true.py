@@ -259,19 +259,17 @@ POLICY = SchedulingPolicy(filters=FILTERS)
     ("ruled", "parts", "by"),
     [
         pytest.param(
-            {}, (group("g", vms="a", hosts_rule=TOGETHER),), "VmToHostsAffinityGroups", id="no hosts"
+            {}, (group("g", vms="a", hosts_rule=TOGETHER),), "VmToHostsAffinityGroups", id="no hosts",
         ),
         pytest.param(
             {
                 "scheduling_properties": {"affinity_missing_unit": "reject"},
                 "policy": {"vm_affinity_weight": 0},
             },
-            (group("g", SOFT_TOGETHER, "a b"),),
-            "AffinityFilter",
-            id="a soft rule that nobody weighs",
+            (group("g", SOFT_TOGETHER, "a b"),), "AffinityFilter", id="a soft rule that nobody weighs",
         ),
     ],
-)
+)  # fmt: skip
 def test_a_start_that_the_engine_refuses_is_refused_and_reported_by_whom(
     publisher: Publisher, url: str, ruled: dict[str, object], parts: tuple[Part, ...], by: str
 ) -> None:

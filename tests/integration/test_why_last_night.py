@@ -25,14 +25,12 @@ STATE = snapshot(
     host("h1", cluster="c1", name="north", free_mb=3000),
     host("h2", cluster="c1", name="south", free_mb=20_000),
     host("h3", cluster="c1", name="east", status="maintenance"),
-    vm("v1", "h1", cluster="c1", name="db1", status="up"),
-    vm("v2", cluster="c1", name="cache"),
+    vm("v1", "h1", cluster="c1", name="db1", status="up"), vm("v2", cluster="c1", name="cache"),
     vm("v3", cluster="c1", name="web", memory_mb=4096, guaranteed_mb=4096),
     vm("v4", cluster="c1", name="huge", memory_mb=900_000, guaranteed_mb=900_000),
-    vm("v5", cluster="c1", name="calm"),
-    group("g1", TOGETHER, "v1 v2", cluster="c1", name="data"),
+    vm("v5", cluster="c1", name="calm"), group("g1", TOGETHER, "v1 v2", cluster="c1", name="data"),
     group("g2", TOGETHER, "v2 v3", cluster="c1", name="front"),
-)
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")

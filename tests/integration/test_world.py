@@ -89,16 +89,8 @@ def deactivated(engine: Engine, dice: random.Random) -> Iterator[tuple[str, Worl
 
 Action = Callable[[Engine, random.Random], Iterator[tuple[str, World]]]
 EVERY: tuple[Action, ...] = (
-    migrated,
-    migrated,
-    migrated,
-    arrived,
-    started,
-    started,
-    failed,
-    failed_on_the_way,
-    deactivated,
-)
+    migrated, migrated, migrated, arrived, started, started, failed, failed_on_the_way, deactivated,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("seeds", PARTS)

@@ -120,12 +120,9 @@ def worlds(
 
     near = (group("near", TOGETHER, " ".join(gathered)),) if gathered else ()
     return replace(
-        state,
-        affinity_groups=(*state.affinity_groups, *near, *draw(odd_groups())),
+        state, affinity_groups=(*state.affinity_groups, *near, *draw(odd_groups())),
         pending=tuple(one for one in state.pending if one.vm not in gathered),
         clusters=tuple(map(ruled, state.clusters)),
         hosts=tuple(replace(one, free_mb=draw(st.sampled_from(memory))) for one in state.hosts),
-        vms=tuple(map(pinned, state.vms)),
-        placement_keys=draw(keys()),
-        placement_rules=draw(ruled_by(kind)),
-    )
+        vms=tuple(map(pinned, state.vms)), placement_keys=draw(keys()), placement_rules=draw(ruled_by(kind)),
+    )  # fmt: skip

@@ -180,14 +180,8 @@ def _be_local_user(folder: Path, outside: Path, groups: Path | None) -> None:
     os.setgid(GROUP)
     os.setuid(MEMBER)
     names = (
-        "store.db",
-        "store.db-journal",
-        "store.db-wal",
-        "store.db.made",
-        "snapshot.tmp",
-        ".new",
-        "journal",
-    )
+        "store.db", "store.db-journal", "store.db-wal", "store.db.made", "snapshot.tmp", ".new", "journal",
+    )  # fmt: skip
     while True:
         for place, _, files in os.walk(folder):
             theirs = [file for file in files if not file.endswith((".link", ".tmp"))][:_MOST_LINKS]

@@ -56,8 +56,7 @@ def lost(plan: Plan) -> list[tuple[str, ...]]:
 def test_what_needs_no_start_goes_where_what_needs_one_leaves_no_room() -> None:
     state = IN_NEED
     plan = make_plan(state, CLUSTER, options=RESTORE)
-    assert moves(plan) == ["c to h1"]
-    assert (plan.proven, plan.at_least, lost(plan)) == (True, 1, [])
+    assert (moves(plan), plan.proven, plan.at_least, lost(plan)) == (["c to h1"], True, 1, [])
     text = text_of(plan_record(plan, state))
     assert "1 migration, the fewest" in text
     assert "c from h3 to h1: for the HA reservation" in text
@@ -76,8 +75,7 @@ def test_nobody_asks_nobody_moves() -> None:
 def test_it_is_said_what_no_migrations_restore() -> None:
     state = snapshot(RESERVING, host("h1"), host("h2", free_mb=512), vm("a", "h1", ha=True))
     plan = make_plan(state, CLUSTER, options=RESTORE)
-    assert plan.steps == ()
-    assert lost(plan) == [("h1",)]
+    assert (plan.steps, lost(plan)) == ((), [("h1",)])
     text = text_of(plan_record(plan, state))
     assert "The HA reservation is not restored: no legal migrations restore it" in text
     assert "if host h1 failed, no home would be left for a" in text
@@ -90,8 +88,7 @@ def test_of_what_cannot_be_restored_as_much_as_can_is() -> None:
         vm("only", "h2", ha=True, needs_mb=GIB), group("g", vms="only", hosts_rule=TOGETHER, hosts="h2"),
     )  # fmt: skip
     plan = make_plan(state, CLUSTER, options=RESTORE)
-    assert moves(plan) == ["c to h1"]
-    assert lost(plan) == [("h2",)]
+    assert (moves(plan), lost(plan)) == (["c to h1"], [("h2",)])
 
 
 def test_rules_are_repaired_first_and_none_is_violated_for_it_hard_or_soft() -> None:
@@ -102,14 +99,12 @@ def test_rules_are_repaired_first_and_none_is_violated_for_it_hard_or_soft() -> 
         group("soft", SOFT_APART, "a c"), group("hard", APART, "rival d"),
     )  # fmt: skip
     plan = make_plan(state, CLUSTER, options=RESTORE)
-    assert sorted(moves(plan)) == ["d to h2", "e to h1"]
-    assert lost(plan) == []
+    assert (sorted(moves(plan)), lost(plan)) == (["d to h2", "e to h1"], [])
     without = replace(state, affinity_groups=state.affinity_groups[1:])
     assert moves(make_plan(without, CLUSTER, options=RESTORE)) == ["c to h1"]
     both = replace(state, affinity_groups=(group("h", APART, "d e"),))
     repaired = make_plan(both, CLUSTER, options=RESTORE)
-    assert [step.reserves for step in repaired.steps] == [False, True]
-    assert repaired.remaining == ()
+    assert ([step.reserves for step in repaired.steps], repaired.remaining) == ([False, True], ())
     assert lost(repaired) == []
 
 
@@ -136,9 +131,7 @@ def test_a_whole_domain_is_to_be_survived() -> None:
     assert make_plan(state, CLUSTER, options=RESTORE).steps == ()
     rack = Domain("rack", frozenset({"h1", "h2"}))
     plan = make_plan(state, CLUSTER, options=PlanOptions(reserve=True, domains=(rack,)))
-    assert len(plan.steps) == 1
-    assert plan.steps[0].vms == ("c",)
-    assert lost(plan) == []
+    assert (len(plan.steps), plan.steps[0].vms, lost(plan)) == (1, ("c",), [])
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -193,9 +193,7 @@ def test_a_rival_leaves_and_who_is_in_its_way_before_it() -> None:
     )  # fmt: skip
     assert make_room(snapshot(*parts), "new").host is None
     room = make_room(snapshot(*parts, host("h4", free_mb=GIB)), "new")
-    assert room.host == "h1"
-    assert moves(room.plan)[-1] == "rival to h2"
-    assert room.plan.steps[-1].after == (0, 1)
+    assert (room.host, moves(room.plan)[-1], room.plan.steps[-1].after) == ("h1", "rival to h2", (0, 1))
 
 
 def test_what_stands_in_the_way_is_named_where_nothing_helps() -> None:

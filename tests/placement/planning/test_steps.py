@@ -154,31 +154,26 @@ def test_waits_and_limits_are_kept_to(steps: list[Step]) -> None:
     [
         pytest.param(
             [step("h1", "t0", 30), step("h1", "t1", 30), step("h1", "h4", 5), step("h4", "h5", 70, 2)],
-            {2: 0},
-            id="what a long row waits for comes first",
+            {2: 0}, id="what a long row waits for comes first",
         ),
         pytest.param(
             [
-                *[step("h1", "t", 30)] * 2,
-                step("h3", "t", 20),
+                *[step("h1", "t", 30)] * 2, step("h3", "t", 20),
                 *(step("h3", f"t{number}", 20) for number in range(4)),
             ],
-            {0: 0, 1: 20, 2: 0},
-            id="what the busiest host sends comes first",
+            {0: 0, 1: 20, 2: 0}, id="what the busiest host sends comes first",
         ),
         pytest.param(
-            [step("h1", "h2", 30, vms=5), step("h1", "h3", 10), step("h1", "h4", 10)],
-            {0: 0, 1: 30, 2: 30},
+            [step("h1", "h2", 30, vms=5), step("h1", "h3", 10), step("h1", "h4", 10)], {0: 0, 1: 30, 2: 30},
             id="a group larger than a limit moves alone",
         ),
         pytest.param(
-            [step(f"h{number}", f"t{number}", 10) for number in range(6)],
-            dict.fromkeys(range(6), 0),
+            [step(f"h{number}", f"t{number}", 10) for number in range(6)], dict.fromkeys(range(6), 0),
             id="hosts that have nothing in common",
         ),
         pytest.param([], {}, id="nothing to do"),
     ],
-)
+)  # fmt: skip
 def test_when_steps_begin(steps: list[Step], begins: dict[int, float]) -> None:
     spans = schedule(steps)
     assert {number: spans[number][0] for number in begins} == begins

@@ -1,5 +1,7 @@
 """Draws small clusters for properties: few hosts and VMs, so that groups collide often."""
 
+from collections.abc import Collection
+
 from hypothesis import strategies as st
 
 from ovirt_placement.model import (
@@ -82,17 +84,10 @@ def snapshots(
     ]
     count = draw(st.integers(0, most_groups))
     return build.snapshot(
-        draw(clusters()),
-        build.cluster("cluster2"),
-        *hosts,
-        build.host("far", cluster="cluster2"),
-        *(draw(vms(vm)) for vm in VMS),
-        build.vm(FOREIGN, "far", cluster="cluster2"),
-        draw(labels("lab1")),
-        draw(labels("lab2")),
-        *(draw(groups(f"g{number}", rules)) for number in range(count)),
-        *pending,
-    )
+        draw(clusters()), build.cluster("cluster2"), *hosts, build.host("far", cluster="cluster2"),
+        *(draw(vms(vm)) for vm in VMS), build.vm(FOREIGN, "far", cluster="cluster2"), draw(labels("lab1")),
+        draw(labels("lab2")), *(draw(groups(f"g{number}", rules)) for number in range(count)), *pending,
+    )  # fmt: skip
 
 
 def members_of(state: Snapshot, group: AffinityGroup) -> set[str]:
@@ -106,3 +101,11 @@ def hosts_of(state: Snapshot, group: AffinityGroup) -> set[str]:
     """The hosts that a group lists, by itself or by its labels."""
     labelled = {host for one in state.affinity_labels if one.id in group.host_labels for host in one.hosts}
     return labelled | {*group.hosts}
+
+
+def is_violated(group: AffinityGroup, used: Collection[str], listed: Collection[str]) -> bool:
+    """As the engine flags it: by the hosts of those members that run, and the hosts that the group lists."""
+    by_vm, by_host = group.vms_rule, group.hosts_rule
+    if by_vm.enabled and (len(set(used)) > 1 if by_vm.positive else len(set(used)) < len(used)):
+        return True
+    return by_host.enabled and bool(listed) and any((one in listed) is not by_host.positive for one in used)

@@ -115,8 +115,7 @@ def test_most_served_is_the_size_of_the_largest_set_that_can_differ(choices: lis
         for size in range(len(choices) + 1)
         if any(all_differ(chosen) for chosen in combinations(choices, size))
     )
-    assert most_served(choices) == largest
-    assert can_all_differ(choices) == (largest == len(choices))
+    assert (most_served(choices), can_all_differ(choices)) == (largest, largest == len(choices))
 
 
 class CountedPlace(str):

@@ -88,11 +88,9 @@ def test_it_is_asked_unless_the_policy_is_known_to_lack_it(
 
 def test_why_says_so() -> None:
     state = build.snapshot(
-        build.cluster(scheduling_properties={"HighUtilization": "80"}),
-        build.host("h1", cpu_percent=81),
-        build.host("h2", cpu_percent=80),
-        build.vm("v"),
-    )
+        build.cluster(scheduling_properties={"HighUtilization": "80"}), build.host("h1", cpu_percent=81),
+        build.host("h2", cpu_percent=80), build.vm("v"),
+    )  # fmt: skip
     refused, accepted = why(state, state.vms[0], state.hosts).hosts
     assert accepted.accepted
     (reason,) = refused.reasons
@@ -140,8 +138,7 @@ def test_host_that_is_not_known_is_not_judged() -> None:
 def test_a_vm_needs_as_many_cores_as_it_has_cpus_and_several_need_no_more_than_the_largest() -> None:
     parts = (host("h1", cores=4, threads=8), vm("a", vcpus=4), vm("b", vcpus=5))
     refused = Reason(TOO_FEW_CORES, vm="b", host="h1", number=4)
-    assert reasons(snapshot(*parts), "a") == ()
-    assert reasons(snapshot(*parts), "a b") == (refused,)
+    assert (reasons(snapshot(*parts), "a"), reasons(snapshot(*parts), "a b")) == ((), (refused,))
     assert reasons(snapshot(*parts, vm("c", "h1", vcpus=4)), "a") == ()
     threads = cluster(count_threads_as_cores=True)
     assert reasons(snapshot(threads, *parts), "a b") == ()
@@ -311,12 +308,9 @@ def test_the_filter_says_what_the_engine_says(
 
 
 CASE = snapshot(
-    cluster(ha_reservation=True),
-    host("h1", cores=16),
-    host("h2", cores=16),
-    vm("hp", "h1", vcpus=14, cpu_pinning="dedicated"),
-    vm("x", "h2", vcpus=4, ha=True),
-)
+    cluster(ha_reservation=True), host("h1", cores=16), host("h2", cores=16),
+    vm("hp", "h1", vcpus=14, cpu_pinning="dedicated"), vm("x", "h2", vcpus=4, ha=True),
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(("policy", "accepted"), [("none", True), ("dedicated", False), ("siblings", False)])

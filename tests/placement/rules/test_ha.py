@@ -170,15 +170,11 @@ def ranks(state: Snapshot, vm_id: str, **parameters: str) -> dict[str, int]:
 
 def test_what_is_used_is_held_against_what_the_host_has() -> None:
     state = snapshot(
-        RESERVING,
-        host("h1", memory_mb=10_000, cores=8),
-        host("h2", memory_mb=40_000, cores=32),
-        host("h3", memory_mb=20_000, cores=8),
-        vm("new", ha=True),
-        vm("a", "h1", ha=True, needs_mb=2000, vcpus=2),
-        vm("b", "h2", ha=True, needs_mb=2000, vcpus=2),
+        RESERVING, host("h1", memory_mb=10_000, cores=8), host("h2", memory_mb=40_000, cores=32),
+        host("h3", memory_mb=20_000, cores=8), vm("new", ha=True),
+        vm("a", "h1", ha=True, needs_mb=2000, vcpus=2), vm("b", "h2", ha=True, needs_mb=2000, vcpus=2),
         vm("c", "h3", ha=True, needs_mb=4000, vcpus=2),
-    )
+    )  # fmt: skip
     assert ranks(state, "new") == {"h2": 0, "h1": 1, "h3": 1}
     found = {one.host: one.reasons for one in rank_hosts(state, Request(("new",), ("h1", "h2")))}
     assert found["h1"] == (Reason(HA_RESOURCES_HERE, number=22.5),)

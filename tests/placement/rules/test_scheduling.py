@@ -114,26 +114,19 @@ def test_what_is_no_id_comes_last_as_people_count() -> None:
 
 def test_gains_and_losses_that_cancel_leave_it_to_the_next_priority() -> None:
     state = snapshot(
-        *map(host, HOSTS),
-        vm("a", "h1"),
-        vm("b", "h1", migratable=False),
-        vm("c", "h2", migratable=False),
-        vm("d", "h1", migratable=False),
-        group("from b", SOFT_APART, "a b", priority=5.0),
-        group("from c", SOFT_APART, "a c", priority=5.0),
-        group("from d", SOFT_APART, "a d", priority=1.0),
-    )
+        *map(host, HOSTS), vm("a", "h1"), vm("b", "h1", migratable=False), vm("c", "h2", migratable=False),
+        vm("d", "h1", migratable=False), group("from b", SOFT_APART, "a b", priority=5.0),
+        group("from c", SOFT_APART, "a c", priority=5.0), group("from d", SOFT_APART, "a d", priority=1.0),
+    )  # fmt: skip
     assert gains(state, "a", "h2")
     assert not gains(state, "a", "h1")
 
 
 def test_members_of_a_group_with_higher_priority_come_first_though_it_is_smaller() -> None:
     state = snapshot(
-        *map(host, HOSTS),
-        *(vm(name, "h1") for name in "abcde"),
-        group("large", SOFT_APART, "a b c"),
+        *map(host, HOSTS), *(vm(name, "h1") for name in "abcde"), group("large", SOFT_APART, "a b c"),
         group("small", SOFT_APART, "d e", priority=2.0),
-    )
+    )  # fmt: skip
     found = tiers([*constraints(state, CLUSTER)], SnapshotPlacement(state), "abcde")
     assert list(found) == [(False, ("d", "e")), (False, ("a", "b", "c"))]
 
@@ -144,11 +137,9 @@ def test_a_loss_weighs_against_a_gain_of_the_same_priority(there: int, here: int
     """Of groups with one other member each: it stands where the VM would go, or where it is."""
     friends = [("h2", f"there{at}") for at in range(there)] + [("h1", f"here{at}") for at in range(here)]
     state = snapshot(
-        *map(host, HOSTS),
-        vm("a", "h1"),
-        *(vm(name, place) for place, name in friends),
+        *map(host, HOSTS), vm("a", "h1"), *(vm(name, place) for place, name in friends),
         *(group(f"with {name}", SOFT_TOGETHER, f"a {name}") for _, name in friends),
-    )
+    )  # fmt: skip
     assert gains(state, "a", "h2") == (there > here)
 
 
@@ -171,18 +162,11 @@ def using(name: str, on: str, percent: float, **fields: object) -> Vm:
 
 def test_fixed_and_moving_vms_stay_and_rules_and_failover_hosts_are_respected() -> None:
     state = snapshot(
-        loaded("h1", 95),
-        loaded("h2", 0, failover=True),
-        loaded("h3", 5),
-        loaded("h4", 10),
-        loaded("h5", None),
-        using("engine", "h1", 1, hosted_engine=True),
-        using("pinned", "h1", 1, migratable=False),
-        using("moving", "h1", 1, status="migrating"),
-        using("a", "h1", 10),
-        using("foe", "h3", 1),
-        group("g", APART, "a foe"),
-    )
+        loaded("h1", 95), loaded("h2", 0, failover=True), loaded("h3", 5), loaded("h4", 10),
+        loaded("h5", None), using("engine", "h1", 1, hosted_engine=True),
+        using("pinned", "h1", 1, migratable=False), using("moving", "h1", 1, status="migrating"),
+        using("a", "h1", 10), using("foe", "h3", 1), group("g", APART, "a foe"),
+    )  # fmt: skip
     assert of(state) == BalanceMove("a", ("h4",))
 
 
@@ -199,8 +183,7 @@ def half_up(number: Fraction) -> int:
 
 @given(st.integers(-(2**40), 2**40))
 def test_numbers_end_where_an_int_ends(number: int) -> None:
-    assert wrapped(number) == c_int32(number).value
-    assert single(number) == c_float(number).value
+    assert (wrapped(number), single(number)) == (c_int32(number).value, c_float(number).value)
 
 
 @given(st.floats(-1e6, 1e6, width=32))

@@ -103,8 +103,7 @@ def test_a_host_that_does_not_answer_is_not_emptied() -> None:
     parts = [*like_hosts(2, 3), *full("lost", vms=1, status="non_responsive")]
     plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
     (blocked,) = plan.blocked
-    assert blocked.host == "lost"
-    assert blocked.obstacles[0].hosts == ("lost",)
+    assert (blocked.host, blocked.obstacles[0].hosts) == ("lost", ("lost",))
 
 
 def test_the_storage_pool_manager_is_last_and_the_hosted_engine_before() -> None:
@@ -133,8 +132,7 @@ def test_a_pinned_vm_is_named_and_stopped_only_by_consent() -> None:
     (blocked,) = plan_maintenance(state, hosts_of(parts)).blocked
     assert (blocked.host, blocked.vms) == ("h1", ("pinned",))
     plan = plan_maintenance(state, hosts_of(parts), MaintenanceOptions(stopped=frozenset({"pinned"})))
-    assert plan.blocked == ()
-    assert [one.stopped for one in plan.rounds if "h1" in one.hosts] == [("pinned",)]
+    assert (plan.blocked, [one.stopped for one in plan.rounds if "h1" in one.hosts]) == ((), [("pinned",)])
 
 
 def test_a_hard_positive_group_moves_at_once_and_a_negative_one_stays_apart() -> None:
@@ -233,32 +231,26 @@ def test_those_of_soft_rules_come_back_alone() -> None:
 
 def test_a_rule_that_is_in_the_way_is_named_with_what_relaxing_it_frees() -> None:
     parts: list[Part] = [
-        *full("a", vms=1),
-        *full("b", vms=1),
-        group("bound", hosts_rule=TOGETHER, vms="a-0", hosts="a"),
-    ]
+        *full("a", vms=1), *full("b", vms=1), group("bound", hosts_rule=TOGETHER, vms="a-0", hosts="a"),
+    ]  # fmt: skip
     plan = plan_maintenance(snapshot(*parts), hosts_of(parts))
     (blocked,) = plan.blocked
     assert (blocked.host, blocked.vms) == ("a", ("a-0",))
     (relaxed,) = plan.relaxations
-    assert relaxed.obstacle.groups == ("bound",)
-    assert relaxed.hosts == ("a",)
+    assert (relaxed.obstacle.groups, relaxed.hosts) == (("bound",), ("a",))
 
 
 def test_other_hosts_vms_step_aside_where_that_alone_makes_room() -> None:
     """Small VMs go from one host to the other until a large one fits there."""
     parts: list[Part] = [
-        host("a", memory_mb=8192, free_mb=4096),
-        host("b", memory_mb=8192, free_mb=2048),
-        host("c", memory_mb=8192, free_mb=2048),
-        vm("large", "a", needs_mb=4096),
+        host("a", memory_mb=8192, free_mb=4096), host("b", memory_mb=8192, free_mb=2048),
+        host("c", memory_mb=8192, free_mb=2048), vm("large", "a", needs_mb=4096),
         *(vm(f"b{number}", "b", needs_mb=1024) for number in range(6)),
         *(vm(f"c{number}", "c", needs_mb=1024) for number in range(6)),
         *(vm(f"stays{number}", migratable=True) for number in range(30)),
-    ]
+    ]  # fmt: skip
     plan = plan_maintenance(snapshot(*parts), ["a"])
-    assert plan.hosts == ("a",)
-    assert plan.migrations == 3
+    assert (plan.hosts, plan.migrations) == (("a",), 3)
 
 
 def test_a_plan_that_has_no_time_left_is_legal_as_far_as_it_goes() -> None:

@@ -31,37 +31,15 @@ from tests.placement.planning.clusters import tiny_clusters
 #: stopped by consent; engine: a hosted engine and a storage pool manager; away: a host in maintenance; tight:
 #: hardly more room than the round needs; uneven: hosts of two sizes; some: not all hosts are asked for.
 STORIES: tuple[tuple[int, int, str], ...] = (
-    (3, 1, ""),
-    (3, 1, "ha"),
-    (3, 1, "apart engine"),
-    (3, 1, "pinned together"),
-    (4, 1, "tight"),
-    (4, 1, "away ha"),
-    (4, 2, "zones"),
-    (5, 1, "uneven"),
-    (5, 2, "apart together"),
-    (6, 1, "ha apart engine"),
-    (6, 2, "some zones"),
-    (6, 3, "away"),
-    (8, 1, "tight ha"),
-    (8, 2, "pinned engine"),
-    (8, 2, "uneven ha"),
-    (10, 1, "ha apart together zones"),
-    (10, 2, "tight apart"),
-    (10, 3, "some ha"),
-    (10, 4, "engine away"),
-    (12, 2, "zones together ha"),
-    (12, 3, "uneven apart"),
-    (15, 1, "ha engine pinned"),
-    (15, 3, "tight together"),
-    (16, 4, "zones apart"),
-    (20, 2, "some uneven ha"),
-    (20, 5, "engine apart together"),
-    (25, 5, "ha zones"),
-    (30, 3, "apart together away"),
-    (40, 8, "ha engine some"),
-    (50, 5, "apart together zones engine"),
-)
+    (3, 1, ""), (3, 1, "ha"), (3, 1, "apart engine"), (3, 1, "pinned together"), (4, 1, "tight"),
+    (4, 1, "away ha"), (4, 2, "zones"), (5, 1, "uneven"), (5, 2, "apart together"), (6, 1, "ha apart engine"),
+    (6, 2, "some zones"), (6, 3, "away"), (8, 1, "tight ha"), (8, 2, "pinned engine"), (8, 2, "uneven ha"),
+    (10, 1, "ha apart together zones"), (10, 2, "tight apart"), (10, 3, "some ha"), (10, 4, "engine away"),
+    (12, 2, "zones together ha"), (12, 3, "uneven apart"), (15, 1, "ha engine pinned"),
+    (15, 3, "tight together"), (16, 4, "zones apart"), (20, 2, "some uneven ha"),
+    (20, 5, "engine apart together"), (25, 5, "ha zones"), (30, 3, "apart together away"),
+    (40, 8, "ha engine some"), (50, 5, "apart together zones engine"),
+)  # fmt: skip
 _GIB = 1024
 _SIZE = 64 * _GIB
 

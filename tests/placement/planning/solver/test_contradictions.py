@@ -44,6 +44,7 @@ from tests.examples import examples
 from tests.placement.planning.clusters import drawn
 from tests.placement.rules.placement_rules.drawn import placement_rules
 from tests.placement.rules.placement_rules.oracle import satisfied
+from tests.placement.rules.strategies import is_violated
 
 VMS = ("a", "b", "c", "d")
 HOSTS = ("h1", "h2", "h3")
@@ -88,13 +89,7 @@ def kept(state: Snapshot, piece: Piece, at: dict[str, str]) -> bool:
     if isinstance(piece, str):
         shut = {one.resource for one in state.placement_keys if one.level == "node" and one.value == 1}
         return at[piece] not in shut
-    used = [at[one] for one in piece.vms]
-    if piece.vms_rule.enabled and piece.vms_rule.positive and len(set(used)) > 1:
-        return False
-    if piece.vms_rule.enabled and not piece.vms_rule.positive and len(set(used)) < len(used):
-        return False
-    named = piece.hosts if piece.hosts_rule.enabled else ()
-    return not named or all((one in named) is piece.hosts_rule.positive for one in used)
+    return not is_violated(piece, [at[one] for one in piece.vms], piece.hosts)
 
 
 def placements(state: Snapshot) -> Iterator[dict[str, str]]:
@@ -208,11 +203,6 @@ CLASH = snapshot(
 )  # fmt: skip
 
 
-def test_a_rule_and_a_group_are_named_and_nothing_else() -> None:
-    (found,) = judged(CLASH).contradictions
-    assert (names(found), found.smallest, found.memory) == (["apart", "rule:one"], True, False)
-
-
 def test_hosts_that_are_down_today_count() -> None:
     down = replace(CLASH, hosts=tuple(replace(one, status="maintenance") for one in CLASH.hosts))
     assert [names(one) for one in judged(down).contradictions] == [["apart", "rule:one"]]
@@ -318,15 +308,3 @@ def test_what_nothing_blocks_has_no_such_set() -> None:
     state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
     problem = pose(state, CLUSTER)
     assert core(problem, problem.goals[0], NEVER) is None
-
-
-def test_two_rules_that_contradict_each_other_are_named_and_nothing_else() -> None:
-    state = snapshot(
-        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), vm("c", "h3"),
-        group("with", TOGETHER, "a b"), group("without", APART, "a b"), group("other", APART, "b c"),
-    )  # fmt: skip
-    problem = pose(state, CLUSTER)
-    (violated,) = (goal for goal in problem.goals if not goal.satisfied)
-    found = core(problem, violated, NEVER)
-    assert found is not None
-    assert [one.ids for one in found] == [("without",)]

@@ -23,7 +23,7 @@ from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, group, host,
 from tests.examples import examples
 from tests.placement.planning.brute_force import Cluster, Request
 from tests.placement.planning.clusters import scrambled, tangled
-from tests.placement.planning.plans import ALL, EACH, moves
+from tests.placement.planning.plans import ALL, EACH
 from tests.speed import of_processor, seconds_here
 
 #: Far above what it takes (some seconds at worst), to fail only if the search runs wild.
@@ -177,16 +177,6 @@ def test_of_what_may_be_beyond_repair_little_is_left() -> None:
     """Which rule of one cluster is left hangs on the order of tries; of several, how many does not."""
     states = [tangled(seed) for seed in (0, 1, 5, 12, 21)]
     assert sum(left(state, planned(state)) for state in states) <= 8
-
-
-def test_others_make_room_and_still_others_for_them() -> None:
-    """To h3 the big one may go only once the one there is on h2, from which another must go to h4 before."""
-    state = snapshot(
-        host("h1", free_mb=0), host("h2", free_mb=4096), host("h3", free_mb=0), host("h4", free_mb=4096),
-        vm("big", "h1", needs_mb=8192), vm("one", "h3", needs_mb=8192), vm("other", "h2", needs_mb=4096),
-        group("on", vms="big", hosts_rule=TOGETHER, hosts="h3"),
-    )  # fmt: skip
-    assert moves(planned(state)) == ["other to h4", "one to h2", "big to h3"]
 
 
 WANTED = PlanOptions(repair=frozenset({Repair.SOFT}))

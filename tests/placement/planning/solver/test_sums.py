@@ -213,12 +213,10 @@ def test_who_finds_no_host_is_not_among_those_that_may_leave(monkeypatch: pytest
     """Rivals that stay have all other hosts of a."""
     monkeypatch.setattr(construction, "_MOST_PLACES", 0)
     state = snapshot(
-        *(host(name, cores=32) for name in ("h1", "h2", "h3")),
-        *(vm(name, "h1", vcpus=4) for name in "ad"),
+        *(host(name, cores=32) for name in ("h1", "h2", "h3")), *(vm(name, "h1", vcpus=4) for name in "ad"),
         *(vm(name, home, migratable=False) for name, home in (("b", "h2"), ("c", "h3"))),
-        rule("on-h1", "capacity", hosts="h1", most=4, counted="vcpus"),
-        group("apart", APART, "a b c"),
-    )
+        rule("on-h1", "capacity", hosts="h1", most=4, counted="vcpus"), group("apart", APART, "a b c"),
+    )  # fmt: skip
     assert ended(state).where.keys() == {"d"}
 
 

@@ -63,8 +63,7 @@ def test_a_plan_is_greedy_and_says_so(state: Path) -> None:
 
 def test_the_optimal_strategy_is_refused_in_one_line(state: Path) -> None:
     done = ran("plan", "--state", str(state), "--strategy", "optimal")
-    assert done.returncode == 2
-    assert done.stdout == ""
+    assert (done.returncode, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert "ovirt-placement[planner]" in line
 

@@ -29,7 +29,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.placement.rules.strategies import HOSTS, VMS, hosts_of, members_of, snapshots
+from tests.placement.rules.strategies import HOSTS, VMS, hosts_of, is_violated, members_of, snapshots
 
 THREE_HOSTS = (host("h1"), host("h2"), host("h3"))
 OLD = cluster(compatibility="4.3")
@@ -60,78 +60,52 @@ MUST_PART = Reason(filters.REQUEST_MUST_PART, "g", "new")
     ("parts", "vms", "hosts", "said"),
     [
         pytest.param(
-            (vm("peer", "h2"), group("g", TOGETHER, "new peer")),
-            "new",
-            "h2",
-            {"h1": (ELSEWHERE,), "h2": (JOINS,)},
-            id="a positive peer draws to its host",
+            (vm("peer", "h2"), group("g", TOGETHER, "new peer")), "new", "h2",
+            {"h1": (ELSEWHERE,), "h2": (JOINS,)}, id="a positive peer draws to its host",
         ),
         pytest.param(
-            (vm("peer", "h2"), group("g", APART, "new peer")),
-            "new",
-            "h1 h3",
-            {"h1": (), "h2": (RIVAL,)},
+            (vm("peer", "h2"), group("g", APART, "new peer")), "new", "h1 h3", {"h1": (), "h2": (RIVAL,)},
             id="a negative peer keeps away from its host",
         ),
         pytest.param(
             (
-                vm("friend", "h1"),
-                vm("foe", "h2"),
-                group("together", TOGETHER, "new friend"),
+                vm("friend", "h1"), vm("foe", "h2"), group("together", TOGETHER, "new friend"),
                 group("apart", APART, "new foe"),
             ),
-            "new",
-            "h1",
-            {"h2": (FOE, FRIEND)},
-            id="a host that fails twice says both",
+            "new", "h1", {"h2": (FOE, FRIEND)}, id="a host that fails twice says both",
         ),
         pytest.param(
             (
-                vm("peer", "h2"),
-                vm("friend", "h2"),
-                group("g", TOGETHER, "new peer friend"),
+                vm("peer", "h2"), vm("friend", "h2"), group("g", TOGETHER, "new peer friend"),
                 group("other", TOGETHER, "new peer"),
             ),
-            "new",
-            "h2",
-            {"h1": (ELSEWHERE, replace(ELSEWHERE, group="other"))},
+            "new", "h2", {"h1": (ELSEWHERE, replace(ELSEWHERE, group="other"))},
             id="each group that draws elsewhere is named once",
         ),
         pytest.param(
             (
-                vm("down"),
-                vm("peer", "h2"),
-                group("alone", TOGETHER, "peer"),
-                group("g1", TOGETHER, "new down"),
-                group("g", TOGETHER, "down peer"),
+                vm("down"), vm("peer", "h2"), group("alone", TOGETHER, "peer"),
+                group("g1", TOGETHER, "new down"), group("g", TOGETHER, "down peer"),
             ),
-            "new",
-            "h2",
-            {"h2": (JOINS,)},
-            id="a unified group counts through a VM that is down",
+            "new", "h2", {"h2": (JOINS,)}, id="a unified group counts through a VM that is down",
         ),
         pytest.param(
-            (vm("peer", "h1", status="migrating"), group("g", APART, "new peer")),
-            "new",
-            "h2 h3",
-            {"h2": (UNKNOWN,), "h3": (UNKNOWN,)},
-            id="an unknown target blocks the source only",
+            (vm("peer", "h1", status="migrating"), group("g", APART, "new peer")), "new", "h2 h3",
+            {"h2": (UNKNOWN,), "h3": (UNKNOWN,)}, id="an unknown target blocks the source only",
         ),
         pytest.param(
-            (vm("b"), group("g", APART, "new b")),
-            "new b",
-            "",
+            (vm("b"), group("g", APART, "new b")), "new b", "",
             dict.fromkeys(("h1", "h2", "h3"), (MUST_PART,)),
             id="VMs of one request that must part get no host",
         ),
         pytest.param(
-            (vm("peer", "h2"), group("g", TOGETHER, "new peer")), "x", "h1 h2 h3", {}, id="an unknown VM"
+            (vm("peer", "h2"), group("g", TOGETHER, "new peer")), "x", "h1 h2 h3", {}, id="an unknown VM",
         ),
         pytest.param(
-            (vm("peer", "h2"), group("g", DISABLED, "new peer")), "new", "h1 h2 h3", {}, id="a disabled rule"
+            (vm("peer", "h2"), group("g", DISABLED, "new peer")), "new", "h1 h2 h3", {}, id="a disabled rule",
         ),
     ],
-)
+)  # fmt: skip
 def test_each_choice_between_vms(parts: tuple[Part, ...], vms: str, hosts: str, said: Said) -> None:
     verdicts = judge(snapshot(*THREE_HOSTS, vm("new"), *parts), vms)
     assert accepted(verdicts) == hosts
@@ -200,31 +174,26 @@ LABEL = label("g", "new", "h2", implicit=True)
     ("parts", "hosts", "said"),
     [
         pytest.param(
-            (vm("new", "h3"), group("g", vms="new", hosts_rule=TOGETHER, hosts="h1 h2")),
-            "h1 h2",
-            {"h3": (NOT_LISTED,)},
-            id="a positive group admits its hosts only, wherever the VM runs",
+            (vm("new", "h3"), group("g", vms="new", hosts_rule=TOGETHER, hosts="h1 h2")), "h1 h2",
+            {"h3": (NOT_LISTED,)}, id="a positive group admits its hosts only, wherever the VM runs",
         ),
         pytest.param(
-            (vm("new"), group("g", vms="new", hosts_rule=APART, hosts="h1")),
-            "h2 h3",
-            {"h1": (FORBIDDEN,)},
+            (vm("new"), group("g", vms="new", hosts_rule=APART, hosts="h1")), "h2 h3", {"h1": (FORBIDDEN,)},
             id="a negative group keeps off its hosts",
         ),
         pytest.param(
-            (vm("new"), group("g", vms="new", hosts_rule=TOGETHER)),
-            "h1 h2 h3",
+            (vm("new"), group("g", vms="new", hosts_rule=TOGETHER)), "h1 h2 h3",
             dict.fromkeys(("h1", "h2", "h3"), (NO_HOSTS,)),
             id="a group without hosts is not configured, and every verdict says so",
         ),
         pytest.param(
-            (OLD, vm("new"), LABEL), "h2", {"h1": (NOT_LISTED,)}, id="a legacy label restricts below 4.4"
+            (OLD, vm("new"), LABEL), "h2", {"h1": (NOT_LISTED,)}, id="a legacy label restricts below 4.4",
         ),
         pytest.param(
-            (cluster(compatibility="4.4"), vm("new"), LABEL), "h1 h2 h3", {"h1": ()}, id="and no more in 4.4"
+            (cluster(compatibility="4.4"), vm("new"), LABEL), "h1 h2 h3", {"h1": ()}, id="and no more in 4.4",
         ),
     ],
-)
+)  # fmt: skip
 def test_each_choice_of_hosts(parts: tuple[Part, ...], hosts: str, said: Said) -> None:
     found = filter_by_hosts(snapshot(*THREE_HOSTS, *parts), Request(("new",), ("h1", "h2", "h3")))
     verdicts = {verdict.host: verdict for verdict in found}
@@ -268,13 +237,9 @@ def test_a_vm_that_a_group_names_twice_is_one_member() -> None:
 
 def test_split_positive_group_names_who_is_where_and_the_minority() -> None:
     state = snapshot(
-        *THREE_HOSTS,
-        vm("a", "h1"),
-        vm("b", "h2"),
-        vm("c", "h2"),
-        vm("d"),
+        *THREE_HOSTS, vm("a", "h1"), vm("b", "h2"), vm("c", "h2"), vm("d"),
         group("g", TOGETHER, "a b c d", priority=3.0),
-    )
+    )  # fmt: skip
     assert find_violations(state, CLUSTER) == (
         Violation(
             Together(
@@ -313,15 +278,12 @@ def test_only_hard_groups_that_are_split_through_a_vm_that_is_down_are_one_viola
 
 def test_hard_come_first_then_host_rules_then_priority() -> None:
     state = snapshot(
-        *THREE_HOSTS,
-        vm("a", "h1"),
-        vm("b", "h1"),
-        group("soft-low", SOFT_APART, "a b", priority=1),
+        *THREE_HOSTS, vm("a", "h1"), vm("b", "h1"), group("soft-low", SOFT_APART, "a b", priority=1),
         group("soft-high", SOFT_APART, "a b", priority=2),
         group("soft-host", vms="a", hosts_rule=SOFT_APART, hosts="h1", priority=0.1),
         group("hard", APART, "a b", priority=0.1),
         group("hard-host", vms="a", hosts_rule=TOGETHER, hosts="h2", priority=0.1),
-    )
+    )  # fmt: skip
     found = " ".join(name for (name,) in violated(state))
     assert found == "hard-host hard soft-host soft-high soft-low"
 
@@ -340,17 +302,9 @@ def test_legacy_label_is_a_hard_host_rule_and_ignored_without_hosts() -> None:
 
 
 def flagged_by_engine(state: Snapshot, one: AffinityGroup) -> bool:
-    """The `broken` flag that the engine shows for a group, with members of the own cluster only."""
-    listed = hosts_of(state, one)
-    running = [state.vm_by_id[name].host for name in members_of(state, one)]
-    used = [place for place in running if place is not None]
-    if one.vms_rule.enabled and one.vms_rule.positive and len(set(used)) > 1:
-        return True
-    if one.vms_rule.enabled and not one.vms_rule.positive and len(set(used)) < len(used):
-        return True
-    if one.hosts_rule.enabled and one.hosts_rule.positive and listed:
-        return not set(used) <= listed
-    return one.hosts_rule.enabled and not one.hosts_rule.positive and bool(set(used) & listed)
+    """With members of the own cluster only."""
+    running = [place for name in members_of(state, one) if (place := state.vm_by_id[name].host) is not None]
+    return is_violated(one, running, hosts_of(state, one))
 
 
 @given(snapshots())

@@ -58,12 +58,9 @@ def unified(state: Snapshot) -> tuple[UnifiedGroup, ...]:
 
 def test_group_that_comes_last_bridges_those_before_it() -> None:
     groups = (
-        group("g1", TOGETHER, "a b"),
-        group("g2", TOGETHER, "c d"),
-        group("g3", TOGETHER, "b c"),
-        group("g4", TOGETHER, "e f"),
-        group("alone", TOGETHER, "e"),
-    )
+        group("g1", TOGETHER, "a b"), group("g2", TOGETHER, "c d"), group("g3", TOGETHER, "b c"),
+        group("g4", TOGETHER, "e f"), group("alone", TOGETHER, "e"),
+    )  # fmt: skip
     assert unified(snapshot(*STATE_VMS, *groups)) == (
         UnifiedGroup(("a", "b", "c", "d"), ("g1", "g2", "g3")),
         UnifiedGroup(("e", "f"), ("g4",)),
@@ -72,10 +69,8 @@ def test_group_that_comes_last_bridges_those_before_it() -> None:
 
 def test_who_asks_chooses_the_groups_and_vms_of_negative_ones_stay_alone() -> None:
     groups = (
-        group("soft", SOFT_TOGETHER, "a b"),
-        group("apart", APART, "b c"),
-        group("off", DISABLED, "d e"),
-    )
+        group("soft", SOFT_TOGETHER, "a b"), group("apart", APART, "b c"), group("off", DISABLED, "d e"),
+    )  # fmt: skip
     state = snapshot(*STATE_VMS, *groups)
     assert unified(state) == ()
     assert [one.vms for one in unify(state, state.affinity_groups)] == [("a", "b"), ("c",)]
@@ -175,17 +170,9 @@ def test_no_plan_goes_there(name: StrategyName) -> None:
 def test_the_unit_refuses_it_and_gives_way_where_a_drain_would_never_end(tmp_path: Path) -> None:
     publisher = Publisher(tmp_path)
     state = snapshot(
-        host("h1", status="preparing_for_maintenance"),
-        host("h2"),
-        host("h3"),
-        host("h4"),
-        vm("a", "h1"),
-        vm("b", "h2"),
-        vm("c", "h3"),
-        vm("d", "h4"),
-        vm("new"),
-        group("apart", APART, "a b c d"),
-    )
+        host("h1", status="preparing_for_maintenance"), host("h2"), host("h3"), host("h4"), vm("a", "h1"),
+        vm("b", "h2"), vm("c", "h3"), vm("d", "h4"), vm("new"), group("apart", APART, "a b c d"),
+    )  # fmt: skip
     with running_proxy(publisher.environment) as proxy:
 
         def left(vm_id: str, *hosts: str) -> list[str]:
@@ -237,13 +224,9 @@ def test_priorities_that_differ_in_the_eighth_decimal_are_equal() -> None:
 
 def test_weight_names_the_groups_violated_and_the_peers_gained() -> None:
     state = snapshot(
-        *THREE_HOSTS,
-        vm("new"),
-        vm("friend", "h1"),
-        vm("foe", "h1"),
-        group("near", SOFT_TOGETHER, "new friend"),
-        group("far", SOFT_APART, "new foe", priority=2.0),
-    )
+        *THREE_HOSTS, vm("new"), vm("friend", "h1"), vm("foe", "h1"),
+        group("near", SOFT_TOGETHER, "new friend"), group("far", SOFT_APART, "new foe", priority=2.0),
+    )  # fmt: skip
     at_h1, at_h2, _ = rank_by_vms(state, Request(("new",), ASKED))
     assert at_h1.reasons == (
         Reason(GROUP_VIOLATED_BY_VM, "far", "foe", number=2.0),
@@ -337,11 +320,9 @@ def test_order_by_hosts_is_its_definition_and_several_vms_add_up(state: Snapshot
 
 #: a and c run together through b, which is down; s is of a's group alone.
 CHAIN = (
-    group("ab", TOGETHER, "a b"),
-    group("bc", TOGETHER, "b c"),
-    group("soft", SOFT_TOGETHER, "a s"),
+    group("ab", TOGETHER, "a b"), group("bc", TOGETHER, "b c"), group("soft", SOFT_TOGETHER, "a s"),
     group("apart", APART, "c n"),
-)
+)  # fmt: skip
 
 
 def chain(**on: str) -> Snapshot:

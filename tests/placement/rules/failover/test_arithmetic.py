@@ -44,8 +44,7 @@ ODD = [big(name, "h1", size) for name, size in zip(VMS, (6000, 4000, 4000, 3000,
     ("parts", "safe"),
     [
         pytest.param(
-            (host("h1"), host("h2", free_mb=11000), host("h3", free_mb=9000), *ODD),
-            True,
+            (host("h1"), host("h2", free_mb=11000), host("h3", free_mb=9000), *ODD), True,
             id="no false alarm where first fit gives up",
         ),
         pytest.param((host("h1"), host("h2", free_mb=500), HALF), False, id="half a MiB is rounded up"),
@@ -60,17 +59,15 @@ ODD = [big(name, "h1", size) for name, size in zip(VMS, (6000, 4000, 4000, 3000,
         pytest.param((host("h1"), A), False, id="one host protects none"),
         pytest.param((host("h1", status="maintenance"), A), True, id="what is not up cannot fail"),
         pytest.param(
-            (*TWO, host("h3", free_mb=0), A, LEAVING, group("g", APART, "a peer")),
-            True,
+            (*TWO, host("h3", free_mb=0), A, LEAVING, group("g", APART, "a peer")), True,
             id="a peer that was leaving keeps off no target",
         ),
         pytest.param(
-            (host("h1"), host("h2", free_mb=0), host("h3"), A, LEAVING, group("g", TOGETHER, "a peer")),
-            True,
+            (host("h1"), host("h2", free_mb=0), host("h3"), A, LEAVING, group("g", TOGETHER, "a peer")), True,
             id="a peer that was leaving draws to no target",
         ),
     ],
-)
+)  # fmt: skip
 def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool) -> None:
     assert by_engine(snapshot(*parts), CLUSTER, 1).safe is safe
 

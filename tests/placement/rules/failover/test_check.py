@@ -39,13 +39,9 @@ KEYED = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter"
 THREE = (host("h1"), host("h2"), host("h3"))
 #: A VM on its way in another cluster, with a label that brings it into groups: the engine's filter sees it.
 FAR = (
-    cluster(),
-    cluster("cluster2"),
-    host("far", cluster="cluster2"),
-    vm("x", "far", cluster="cluster2"),
-    pending("x", "far"),
-    build.label("foreign", "x"),
-)
+    cluster(), cluster("cluster2"), host("far", cluster="cluster2"), vm("x", "far", cluster="cluster2"),
+    pending("x", "far"), build.label("foreign", "x"),
+)  # fmt: skip
 
 
 def of(*parts: build.Part, failures: int | None = None, keys: tuple[PlacementKey, ...] = ()) -> HaCheck:
@@ -70,27 +66,23 @@ COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migr
     [
         pytest.param((host("h1"), host("h2", free_mb=8000), A, B), False, id="each start takes its memory"),
         pytest.param(
-            (host("h1"), host("h2", free_mb=8000), host("h3", free_mb=4096), A, B), True, id="room for both"
+            (host("h1"), host("h2", free_mb=8000), host("h3", free_mb=4096), A, B), True, id="room for both",
         ),
         pytest.param((host("h1"), host("h2", cores=8), LARGE), True, id="cores enough"),
         pytest.param(
-            (*FAR, *THREE, A, group("g", TOGETHER, "a", vm_labels=("foreign",))),
-            False,
+            (*FAR, *THREE, A, group("g", TOGETHER, "a", vm_labels=("foreign",))), False,
             id="the engine's filter follows a member on its way in another cluster",
         ),
         pytest.param(
-            (*THREE, A, group("g", vms="a", hosts_rule=TOGETHER)),
-            False,
+            (*THREE, A, group("g", vms="a", hosts_rule=TOGETHER)), False,
             id="to the engine, a positive group without hosts leaves none",
         ),
         pytest.param(
-            (*FULL, A, vm("b", "h1", needs_mb=4096, status="migrating", migrating_to="h2")),
-            True,
+            (*FULL, A, vm("b", "h1", needs_mb=4096, status="migrating", migrating_to="h2")), True,
             id="what was leaving gives back the memory promised to it",
         ),
         pytest.param(
-            (*FULL, A, vm("b", "h1", needs_mb=4096), pending("b", "h2")),
-            False,
+            (*FULL, A, vm("b", "h1", needs_mb=4096), pending("b", "h2")), False,
             id="what is only expected to leave has taken nothing",
         ),
         pytest.param((*COMING, group("g", APART, "a b")), False, id="a rival on its way there stays"),
@@ -99,24 +91,20 @@ COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migr
         pytest.param((cluster(ha_failures=1), *TWO, A), True, id="the cluster sets that one may fail"),
         pytest.param(
             (host("h1"), host("h2", **{**CRAMPED, "memory_free_mb": 500}), ha("a", "h1", status="paused")),
-            False,
-            id="what is paused needs memory once it is down",
+            False, id="what is paused needs memory once it is down",
         ),
         pytest.param(
             (
-                host("h1"),
-                host("h2", free_mb=6000, free_huge_pages={2048: 2000}),
-                ha("a", "h1", **PAGED),
+                host("h1"), host("h2", free_mb=6000, free_huge_pages={2048: 2000}), ha("a", "h1", **PAGED),
                 ha("b", "h1", **PAGED),
             ),
-            False,
-            id="pages that are ready are for one of them, and each takes its memory",
+            False, id="pages that are ready are for one of them, and each takes its memory",
         ),
         pytest.param((host("h1"), vm("a", "h1")), True, id="one host with nothing to protect"),
         pytest.param((host("h1"), A), False, id="one host protects none"),
         pytest.param((host("h1"), host("h2", failover=True), A), True, id="a failover host is a home"),
     ],
-)
+)  # fmt: skip
 def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool) -> None:
     assert of(*parts).safe is safe
 
@@ -125,24 +113,18 @@ def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool) ->
     ("second", "lost", "safe", "softer"),
     [
         pytest.param(
-            host("h2", free_mb=3000),
-            ha("a", "h1", 8192, guaranteed_mb=1024, usage_mem_percent=10),
-            False,
-            True,
-            id="memory that is not used must be there for a start",
+            host("h2", free_mb=3000), ha("a", "h1", 8192, guaranteed_mb=1024, usage_mem_percent=10), False,
+            True, id="memory that is not used must be there for a start",
         ),
         pytest.param(
-            host("h2", cores=4, cpu_percent=0), LARGE, False, True, id="too few cores, however idle"
+            host("h2", cores=4, cpu_percent=0), LARGE, False, True, id="too few cores, however idle",
         ),
         pytest.param(
-            host("h2", cpu_percent=90, cores=4),
-            ha("a", "h1", usage_cpu_percent=100),
-            True,
-            False,
+            host("h2", cpu_percent=90, cores=4), ha("a", "h1", usage_cpu_percent=100), True, False,
             id="CPU that is nearly used up refuses no start",
         ),
     ],
-)
+)  # fmt: skip
 def test_the_engine_itself_judges_otherwise(
     second: build.Part, lost: build.Part, safe: bool, softer: bool
 ) -> None:
@@ -205,14 +187,9 @@ def test_a_rule_for_starts_alone_is_asked_of_what_runs_now_and_restarts_then() -
 
 def test_vms_whose_host_does_not_answer_are_lost_and_those_that_rest_are_named() -> None:
     found = of(
-        *THREE,
-        host("h4", status="non_responsive"),
-        ha("a", "h1"),
-        ha("b", "h4", status="unknown"),
-        ha("c", None),
-        vm("d"),
-        pending("c", "h2"),
-    )
+        *THREE, host("h4", status="non_responsive"), ha("a", "h1"), ha("b", "h4", status="unknown"),
+        ha("c", None), vm("d"), pending("c", "h2"),
+    )  # fmt: skip
     assert found.safe is False
     assert not found.losses
     (lost,) = found.lost

@@ -158,13 +158,10 @@ def asked(
 ) -> Request:
     """A question by the parameters of these settings."""
     numbers = {
-        "placement_initial": settings.initial,
-        "placement_final": settings.final,
-        "placement_steps": settings.steps,
-        "placement_overhead": settings.overhead_mb,
-        "placement_memory_ratio": settings.memory_ratio,
-        "placement_cpu_ratio": settings.cpu_ratio,
-    }
+        "placement_initial": settings.initial, "placement_final": settings.final,
+        "placement_steps": settings.steps, "placement_overhead": settings.overhead_mb,
+        "placement_memory_ratio": settings.memory_ratio, "placement_cpu_ratio": settings.cpu_ratio,
+    }  # fmt: skip
     parameters = {name: str(float(number)) for name, number in numbers.items() if number is not None}
     parameters["placement_reserved_from_vms"] = str(settings.reserved_from_vms).lower()
     parameters["placement_load"] = "average" if settings.load_average else "cpu"

@@ -34,24 +34,12 @@ from tests.placement.rules.placement_keys.reference import LADDER
 
 #: What stands on each level for the VM below, the weakest first.
 STANDING = (
-    ("cluster", "cluster1"),
-    ("billing_entity", "quota1"),
-    ("customer_offer", "owner1"),
-    ("customer", "owner1"),
-    ("image_offer", "template1"),
-    ("image", "template1"),
-    ("vdc_offer", "dc1"),
-    ("vdc", "dc1"),
-    ("server_offer", "cpu1"),
-    ("server_offer", "type1"),
-    ("server", "new"),
-    ("disk_offer", "diskprofile1"),
-    ("disk", "disk1"),
-    ("network_offer", "net1"),
-    ("network", "net1"),
-    ("nic_offer", "profile1"),
-    ("nic", "nic-a"),
-)
+    ("cluster", "cluster1"), ("billing_entity", "quota1"), ("customer_offer", "owner1"),
+    ("customer", "owner1"), ("image_offer", "template1"), ("image", "template1"), ("vdc_offer", "dc1"),
+    ("vdc", "dc1"), ("server_offer", "cpu1"), ("server_offer", "type1"), ("server", "new"),
+    ("disk_offer", "diskprofile1"), ("disk", "disk1"), ("network_offer", "net1"), ("network", "net1"),
+    ("nic_offer", "profile1"), ("nic", "nic-a"),
+)  # fmt: skip
 
 
 def whole_hierarchy(*keys: PlacementKey, **fields: Any) -> Snapshot:
@@ -67,13 +55,10 @@ def whole_hierarchy(*keys: PlacementKey, **fields: Any) -> Snapshot:
         **fields,
     )
     return keyed(
-        cluster(data_center="dc1"),
-        new,
-        keys=keys,
-        data_centers=(DataCenter(id="dc1", name="dc1"),),
+        cluster(data_center="dc1"), new, keys=keys, data_centers=(DataCenter(id="dc1", name="dc1"),),
         networks=(Network(id="net1", name="net1"),),
         vnic_profiles=(VnicProfile(id="profile1", name="profile1", network="net1"),),
-    )
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("weaker", range(len(STANDING)), ids=["-".join(one) for one in STANDING])
@@ -253,11 +238,9 @@ TEXTS = st.text(alphabet="A_#:,.;=-019 \n", max_size=20) | st.lists(ENTRIES, max
 def state(text: str) -> Snapshot:
     """Two hosts that show something, and a VM with this property."""
     return keyed(
-        host("h1"),
-        host("h2"),
-        vm("v1", custom_properties={"placement_keys": text}),
+        host("h1"), host("h2"), vm("v1", custom_properties={"placement_keys": text}),
         keys=(node_key("h1", "_A", 1.0), node_key("h2", "_A", 0.0)),
-    )
+    )  # fmt: skip
 
 
 @given(TEXTS)

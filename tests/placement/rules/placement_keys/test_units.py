@@ -43,15 +43,13 @@ def test_host_without_room_is_refused_by_what_it_lacks(
 
 def test_filter_keeps_worse_rounds_and_refuses_what_is_below_the_last() -> None:
     state = keyed(
-        *(host(f"h{number}") for number in range(1, 4)),
-        vm("new"),
+        *(host(f"h{number}") for number in range(1, 4)), vm("new"),
         keys=(
-            key("GEN", 1.0, 90.0),
-            key("PRIV", 1.0, -100.0),
+            key("GEN", 1.0, 90.0), key("PRIV", 1.0, -100.0),
             *(node_key(f"h{number}", "GEN", gen) for number, gen in ((1, 1.0), (2, 0.5), (3, 1.0))),
             *(node_key(f"h{number}", "PRIV", private) for number, private in ((1, 0.0), (2, 0.0), (3, 1.0))),
         ),
-    )
+    )  # fmt: skip
     assert accepted(state, "h1", "h2", "h3") == ["h1", "h2"]
     assert ranks(state, "h3", "h2", "h1") == {"h1": 0, "h2": 1, "h3": 2}
     assert filter_hosts(state, asked("h3"))[0].reasons == (Reason(KEYS_REFUSE, host="h3", number=-10),)
@@ -73,14 +71,11 @@ def test_ties_stand_in_the_order_given_or_stay_ties() -> None:
 
 def test_local_storage_takes_what_the_engine_offers() -> None:
     state = keyed(
-        cluster(data_center="local"),
-        host("h1", memory_mb=1),
-        vm("new"),
+        cluster(data_center="local"), host("h1", memory_mb=1), vm("new"),
         keys=(key("K", weight=-200.0), node_key("h1", "K", 1.0)),
         data_centers=(DataCenter(id="local", name="local", local_storage=True),),
-    )
-    assert accepted(state, "h1") == ["h1"]
-    assert ranks(state, "h1") == {"h1": 0}
+    )  # fmt: skip
+    assert (accepted(state, "h1"), ranks(state, "h1")) == (["h1"], {"h1": 0})
 
 
 def test_unknown_vm_is_free_and_unknown_host_is_refused() -> None:
@@ -90,16 +85,12 @@ def test_unknown_vm_is_free_and_unknown_host_is_refused() -> None:
 
 def test_two_vms_are_placed_where_both_may_be() -> None:
     state = keyed(
-        *TWO_HOSTS,
-        vm("new"),
-        vm("other"),
+        *TWO_HOSTS, vm("new"), vm("other"),
         keys=(
-            key("K", weight=50.0),
-            key("K", weight=-200.0, resource="other"),
-            node_key("h1", "K", 1.0),
+            key("K", weight=50.0), key("K", weight=-200.0, resource="other"), node_key("h1", "K", 1.0),
             node_key("h2", "K", 0.0),
         ),
-    )
+    )  # fmt: skip
     verdicts = filter_hosts(state, asked(vms="new other"))
     assert [verdict.accepted for verdict in verdicts] == [False, True]
     assert [weight.rank for weight in rank_hosts(state, asked(vms="new other"))] == [1, 0]
@@ -168,13 +159,9 @@ def test_a_lot_decides_between_hosts_that_are_equal_to_a_vm_with_keys_alone(lots
 @given(LOTS, st.sampled_from(HOSTS))
 def test_hosts_that_tear_a_chain_of_hard_groups_come_last(lots: tuple[str, ...], peers_host: str) -> None:
     state = keyed(
-        *(host(name) for name in HOSTS),
-        vm("new"),
-        vm("link"),
-        vm("peer", peers_host),
-        group("one", TOGETHER, "new link"),
-        group("other", TOGETHER, "link peer"),
+        *(host(name) for name in HOSTS), vm("new"), vm("link"), vm("peer", peers_host),
+        group("one", TOGETHER, "new link"), group("other", TOGETHER, "link peer"),
         keys=(*NODE_KEYS, key("GEN", weight=-200.0)),
-    )
+    )  # fmt: skip
     found = ranks(state, *HOSTS, drawn=lots)
     assert [name for name in HOSTS if found[name] == 0] == [peers_host]

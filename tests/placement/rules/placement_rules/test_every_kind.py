@@ -187,8 +187,7 @@ def test_hosts_that_break_what_matters_more_are_ranked_behind(kind: str, data: s
         for that in up:
             if burden(this) < burden(that):
                 assert ranks[this] < ranks[that]
-    assert set(ranks) == set(up)
-    assert set(ranks.values()) == set(range(max(ranks.values()) + 1))
+    assert (set(ranks), set(ranks.values())) == (set(up), set(range(max(ranks.values()) + 1)))
 
 
 @each_kind
