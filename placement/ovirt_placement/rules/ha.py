@@ -16,7 +16,7 @@ from ovirt_placement.rules.affinity.filters import HOST_FILTER, VM_FILTER
 from ovirt_placement.rules.elements.placement import destinations
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.resources import cores_of, required_mb
-from ovirt_placement.rules.elements.rule import Rule, UnitKind, accepted_hosts
+from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import (
     BalanceMove,
     BalanceRequest,
@@ -27,8 +27,22 @@ from ovirt_placement.rules.elements.verdict import (
     whole_number,
 )
 from ovirt_placement.rules.engine_affinity import HOST_GROUPS, VM_GROUPS
-from ovirt_placement.rules.engine_filters import CPU_FILTER, CPU_PINNING_FILTER, MEMORY_FILTER
-from ovirt_placement.rules.load import balance_load, choose_move, kept_free, limits_of, may_move, overloaded
+from ovirt_placement.rules.engine_filters import (
+    CPU_FILTER,
+    CPU_OVERLOADED_FILTER,
+    CPU_PINNING_FILTER,
+    MEMORY_FILTER,
+)
+from ovirt_placement.rules.load import (
+    admitted,
+    balance_load,
+    choose_move,
+    kept_free,
+    limits_of,
+    may_move,
+    overloaded,
+    overloads,
+)
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER
 
@@ -37,6 +51,7 @@ _FILTERS = (
     MEMORY_FILTER,
     CPU_FILTER,
     CPU_PINNING_FILTER,
+    CPU_OVERLOADED_FILTER,
     VM_FILTER,
     HOST_FILTER,
     RULE_FILTER,
@@ -250,7 +265,6 @@ def balance_ha_vms(
     cluster = snapshot.cluster_by_id[cluster_id]
     if not cluster.ha_reservation or len(candidate_hosts) < 2:
         return None
-    filters = [rule for rule in _FILTERS if not rule.on_request or rule.enabled_in(cluster)]
     now = measure_spread(snapshot, cluster_id, candidate_hosts, over_utilization, measure)
 
     def emptiest_first(source: str, vm: Vm) -> tuple[str, ...]:
@@ -270,20 +284,14 @@ def balance_ha_vms(
             vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
             sizes = {vm.id: added(snapshot, vm, source, measure) for vm in vms}
             for vm in sorted(vms, key=lambda vm: (-sizes[vm.id], vm.id)):
-                request = Request(
-                    (vm.id,),
-                    emptiest_first(source, vm),
-                    parameters=cluster.scheduling_properties,
-                    explained=False,
-                )
-                if hosts := accepted_hosts(snapshot, filters, request):
+                if hosts := admitted(snapshot, vm, emptiest_first(source, vm), _FILTERS):
                     yield BalanceMove(vm.id, hosts)
 
     return choose_move(snapshot, moves())
 
 
 def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
-    """Balance HA first, then load; a highly available VM moves for load only to where it does not crowd."""
+    """Balance HA first, then load, by moves that neither would take back."""
     hosts, parameters = request.candidate_hosts, request.parameters
     clusters = {snapshot.host_by_id[host].cluster for host in hosts if host in snapshot.host_by_id}
     if len(clusters) != 1:
@@ -295,19 +303,21 @@ def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | No
         return move
     reserving = snapshot.cluster_by_id[cluster].ha_reservation
     spread = measure_spread(snapshot, cluster, hosts, over, measure)
+    limits = limits_of(parameters)
 
-    def permits(vm: Vm, host: str) -> bool:
-        if not (reserving and vm.ha):
-            return True
-        more = added(snapshot, vm, host, measure)
-        return spread.used[host] + more < max(spread.threshold, spread.share + more)
+    def crowds(vm: Vm, host: str) -> bool:
+        then = spread.used[host] + added(snapshot, vm, host, measure)
+        return reserving and vm.ha and then >= spread.threshold and then > spread.used[vm.host or ""]
+
+    def permitted(state: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
+        left = (one for one in targets if not (crowds(vm, one) or overloads(state, vm, one, limits)))
+        return admitted(state, vm, tuple(left), _FILTERS)
 
     # Only hosts that have been overloaded for as long as the policy asks.
     minutes = whole_number(parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)
-    limits = limits_of(parameters)
     now = overloaded(snapshot, hosts, limits)
     busy = frozenset(host for host in now if request.overloaded_minutes.get(host, inf) >= minutes)
-    return balance_load(snapshot, cluster, hosts, limits, busy, permits)
+    return balance_load(snapshot, cluster, hosts, limits, busy, permitted)
 
 
 BALANCE = Rule(

@@ -2,16 +2,24 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
+from math import ceil
 
 from msgspec.structs import asdict
 
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.affinity.filters import filter_by_hosts, filter_by_vms
+from ovirt_placement.rules.affinity.filters import HOST_FILTER, VM_FILTER
 from ovirt_placement.rules.affinity.groups import groups_of, listed_hosts, members, peers_on
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.ranks import in_order, quotient
-from ovirt_placement.rules.elements.resources import cpus_of, running_vms, shared_load, total_load
+from ovirt_placement.rules.elements.resources import (
+    cpus_of,
+    required_mb,
+    running_vms,
+    shared_load,
+    total_load,
+)
+from ovirt_placement.rules.elements.rule import Rule, accepted_hosts
 from ovirt_placement.rules.elements.verdict import BalanceMove, Request, whole_number
 
 #: A host takes VMs below this part of the high utilisation, in percent, and this many points below it.
@@ -35,22 +43,21 @@ def kept_free(snapshot: Snapshot, host: str) -> bool:
     return known is not None and known.failover
 
 
-def admitted(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
-    """The targets that both hard affinity rules admit: the engine would choose no other."""
-    request = Request((vm.id,), targets)
-    refused = {
-        verdict.host
-        for judge in (filter_by_vms, filter_by_hosts)
-        for verdict in judge(snapshot, request)
-        if not verdict.accepted
-    }
-    return tuple(host for host in targets if host not in refused)
+def admitted(
+    snapshot: Snapshot, vm: Vm, targets: tuple[str, ...], filters: Iterable[Rule] = (VM_FILTER, HOST_FILTER)
+) -> tuple[str, ...]:
+    """The targets that filters accept which the policy may ask: the engine would choose no other."""
+    cluster = snapshot.cluster_by_id[vm.cluster]
+    asked = (rule for rule in filters if not rule.on_request or rule.enabled_in(cluster))
+    request = Request((vm.id,), targets, parameters=cluster.scheduling_properties, explained=False)
+    return accepted_hosts(snapshot, asked, request)
 
 
 def choose_move(snapshot: Snapshot, moves: Iterable[BalanceMove]) -> BalanceMove | None:
-    """The first move that breaks no soft group, with the hosts that break none; else the first.
+    """The first move that leaves no group worse off, with the hosts that leave none so; else the first.
 
-    What breaks one would be moved back by who repairs soft groups, again and again.
+    What violates a soft group would be moved back by who repairs it, again and again. Of a hard one that is
+    split already the filters accept each host.
     """
     first = None
     for move in moves:
@@ -61,15 +68,15 @@ def choose_move(snapshot: Snapshot, moves: Iterable[BalanceMove]) -> BalanceMove
 
 
 def _harmless(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
-    """The targets on which no soft group of a VM would be violated more than it is where the VM runs."""
+    """The targets on which no group of a VM would be violated more than it is where the VM runs."""
     left, source = targets, vm.host or ""
     for group in groups_of(snapshot).get(vm.id, ()):
-        if group.vms_rule.enabled and not group.vms_rule.enforcing:
+        if group.vms_rule.enabled:
             others = tuple(peer for peer in members(snapshot)[group.id] if peer != vm.id)
             peers = peers_on(snapshot, (*targets, source), others)
             sign = -1 if group.vms_rule.positive else 1
             left = tuple(host for host in left if sign * peers[host] <= sign * peers[source])
-        if group.hosts_rule.enabled and not group.hosts_rule.enforcing:
+        if group.hosts_rule.enabled:
             meant = listed_hosts(snapshot)[group.id]
             wanted = group.hosts_rule.positive
             if (source in meant) is wanted:
@@ -109,24 +116,23 @@ def balance_load(
     candidate_hosts: tuple[str, ...],
     limits: LoadLimits,
     busy: frozenset[str],
-    permits: Callable[[Vm, str], bool] = lambda vm, host: True,
+    permitted: Callable[[Snapshot, Vm, tuple[str, ...]], tuple[str, ...]] = admitted,
 ) -> BalanceMove | None:
     """Choose a VM to move off an overloaded host, the least busy first; None if there is nothing to do.
 
     Of what the engine would try one after the other, that is the first which may move to a target that
-    permits it: no failover host, and none that an affinity rule refuses. `permits` says what else than load
-    does. One that breaks no soft group comes before one that does.
+    is `permitted`, and no failover host. One that leaves no group worse off comes before one that does.
     """
 
-    def permitted() -> Iterator[BalanceMove]:
+    def moves() -> Iterator[BalanceMove]:
         for move in proposals(snapshot, cluster_id, candidate_hosts, limits, busy):
             vm = snapshot.vm_by_id[move.vm]
             if may_move(snapshot, vm):
-                free = (host for host in move.hosts if not kept_free(snapshot, host) and permits(vm, host))
-                if fits := admitted(snapshot, vm, tuple(free)):
+                free = tuple(host for host in move.hosts if not kept_free(snapshot, host))
+                if fits := permitted(snapshot, vm, free):
                     yield BalanceMove(vm.id, fits)
 
-    return choose_move(snapshot, permitted())
+    return choose_move(snapshot, moves())
 
 
 def proposals(
@@ -139,26 +145,23 @@ def proposals(
     """What the engine would try, in its order: of each overloaded host the VMs, the least busy first.
 
     CPU comes before memory. Of the hosts at or above the high utilisation only those in `busy` count: that
-    they have been for long enough is known to who watches them. No host is a target that the VM would
-    overload in its turn. The engine would let the VM stay as well, where its filters want that.
+    they have been for long enough is known to who watches them. The engine would let the VM stay as well,
+    where its filters want that.
     """
     hosts = [snapshot.host_by_id[host] for host in candidate_hosts if host in snapshot.host_by_id]
     if len(hosts) < 2:
         return
     threads = snapshot.cluster_by_id[cluster_id].count_threads_as_cores
     too_busy = busy & overloaded(snapshot, candidate_hosts, limits)
-    ratio = limits.vcpu_to_physical_cpu_ratio
-
-    def crowded(host: Host) -> bool:
-        vcpus = sum(vm.vcpus for vm in running_vms(snapshot, host.id))
-        return ratio > 0 and quotient(vcpus, cpus_of(host, threads=threads)) >= ratio
 
     def usage(host: Host) -> int:
         return _usage(host, threads=threads)
 
     # Of hosts that are equally busy, or idle, in the order of the hosts.
     busiest = [
-        host for host in hosts if (host.id in too_busy and snapshot.vms_of_host.get(host.id)) or crowded(host)
+        host
+        for host in hosts
+        if (host.id in too_busy and snapshot.vms_of_host.get(host.id)) or _crowded(snapshot, host, limits)
     ]
     busiest.sort(key=usage, reverse=True)
     idle = [host for host in hosts if _usage(host, threads=False) < limits.low_utilization]
@@ -188,6 +191,25 @@ def overloaded(snapshot: Snapshot, candidate_hosts: tuple[str, ...], limits: Loa
         if host.cpu_percent is not None
         and shared_load(host, threads=snapshot.cluster_by_id[host.cluster].count_threads_as_cores)
         >= limits.high_utilization
+    )
+
+
+def _crowded(snapshot: Snapshot, host: Host, limits: LoadLimits, coming: int = 0) -> bool:
+    """Whether a host has too many virtual CPUs for its own, with those that come."""
+    vcpus = sum(vm.vcpus for vm in running_vms(snapshot, host.id)) + coming
+    cpus = cpus_of(host, threads=snapshot.cluster_by_id[host.cluster].count_threads_as_cores)
+    ratio = limits.vcpu_to_physical_cpu_ratio
+    return ratio > 0 and quotient(vcpus, cpus) >= ratio
+
+
+def overloads(snapshot: Snapshot, vm: Vm, target: str, limits: LoadLimits) -> bool:
+    """Whether a host would have to give a VM away in its turn if one came: the engine does not ask that."""
+    host = snapshot.host_by_id[target]
+    load = total_load(host, threads=False) + _load(vm)
+    return (
+        ceil(Fraction(load, max(1, host.cores))) >= limits.high_utilization
+        or host.free_mb - required_mb(vm) < limits.max_free_memory_for_over_utilized
+        or _crowded(snapshot, host, limits, vm.vcpus)
     )
 
 

@@ -10,9 +10,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.rules.elements.verdict import BalanceMove, Reason, Request
-from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, Measure, balance_ha_vms, rank_hosts
-from tests.builders import APART, CLUSTER, Part, cluster, group, host, needed_mb, rule, snapshot, vm
+from ovirt_placement.rules.elements.verdict import BalanceMove, BalanceRequest, Reason, Request
+from ovirt_placement.rules.ha import (
+    HA_RESOURCES_HERE,
+    HA_VMS_HERE,
+    Measure,
+    balance_ha_vms,
+    balance_vms,
+    rank_hosts,
+)
+from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, needed_mb, rule, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 
 RESERVING = cluster(ha_reservation=True)
@@ -103,6 +110,11 @@ def crowd(prefix: str, at: str, count: int, **fields: object) -> list[Vm]:
             id="a VM that the engine would let go nowhere leaves its turn to the next",
         ),
         pytest.param(
+            (host("h1"), host("h2", cpu_percent=95, measured=True), host("h3"), *crowd("v", "h1", 3)),
+            BalanceMove("v0", ("h3",)),
+            id="a host that is too busy is no target",
+        ),
+        pytest.param(
             (*TWO_HOSTS, host("h3", failover=True), *crowd("v", "h1", 2)),
             BalanceMove("v0", ("h2",)),
             id="a failover host is no target",
@@ -113,6 +125,68 @@ def test_each_move(parts: Sequence[Part], move: BalanceMove | None) -> None:
     hosts = [one.id for one in parts if isinstance(one, Host)]
     state = snapshot(RESERVING, *(() if hosts else THREE_HOSTS), *parts)
     assert of(state, hosts=" ".join(hosts or HOSTS[:3])) == move
+
+
+BUSY = host("h1", cpu_percent=75, cores=10)
+#: Its last VM is the busier one.
+BUSY_WITH_TWO = (BUSY, vm("a", "h1", usage_cpu_percent=1), vm("b", "h1", usage_cpu_percent=5))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "parts", "move"),
+    [
+        pytest.param(
+            {"ha_measure": "vms", "ha_balance_over_utilization": "100"},
+            (
+                *(host("h2"), BUSY, host("h3")),
+                *(*crowd("p", "h2", 2), vm("v", "h1", ha=True), vm("w", "h3", ha=True)),
+            ),
+            None,
+            id="HA would take it back",
+        ),
+        pytest.param(
+            {"ha_balance_vcpu_to_physical_cpu_ratio": "1"},
+            (host("h1", cores=2), host("h2", cores=2), vm("a", "h1", vcpus=2)),
+            None,
+            id="the target has no more CPUs",
+        ),
+        pytest.param(
+            {"ha_balance_max_free_memory_for_over_utilized": "2000"},
+            (
+                *(host("h1", free_mb=1000), host("h2", free_mb=3050)),
+                *(vm(name, "h1", memory_mb=1024) for name in "ab"),
+            ),
+            None,
+            id="with its overhead the target is short of memory",
+        ),
+        pytest.param(
+            {},
+            (BUSY, host("h2", cpu_percent=0, cores=10), vm("a", "h1", vcpus=10, usage_cpu_percent=75)),
+            None,
+            id="the target is as busy then",
+        ),
+        pytest.param(
+            {},
+            (*BUSY_WITH_TWO, host("h2"), rule("r", "capacity", "a", hosts="h2", most=0)),
+            BalanceMove("b", ("h2",)),
+            id="a placement rule refuses it",
+        ),
+        pytest.param(
+            {},
+            (
+                *(*BUSY_WITH_TWO, host("h2"), vm("c", "h1"), vm("d", "h1"), vm("e", "h2")),
+                group("g", TOGETHER, "a c d e"),
+            ),
+            BalanceMove("b", ("h2",)),
+            id="a group would be split further",
+        ),
+    ],
+)
+def test_load_gives_no_vm_where_it_would_not_stay(
+    parameters: dict[str, str], parts: Sequence[Part], move: BalanceMove | None
+) -> None:
+    hosts = tuple(one.id for one in parts if isinstance(one, Host))
+    assert balance_vms(snapshot(RESERVING, *parts), BalanceRequest(hosts, parameters)) == move
 
 
 @st.composite

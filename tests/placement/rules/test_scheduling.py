@@ -170,13 +170,6 @@ def test_fixed_and_moving_vms_stay_and_rules_and_failover_hosts_are_respected() 
     assert of(state) == BalanceMove("a", ("h4",))
 
 
-def test_caller_may_forbid_a_target() -> None:
-    state = snapshot(loaded("h1", 95), loaded("h2", 0), loaded("h3", 10), using("a", "h1", 10))
-    hosts = tuple(one.id for one in state.hosts)
-    move = balance_load(state, CLUSTER, hosts, LIMITS, frozenset(hosts), lambda one, place: place != "h2")
-    assert move == BalanceMove("a", ("h3",))
-
-
 def half_up(number: Fraction) -> int:
     return (2 * number.numerator + number.denominator) // (2 * number.denominator)
 
