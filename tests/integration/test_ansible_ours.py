@@ -179,6 +179,7 @@ def test_questions_are_answered_as_data(results: Results) -> None:
     assert results["ask whether all restart"]["ok"]
     (plan,) = results["ask for a plan"]["answer"]["clusters"]
     assert len(plan["steps"]) == 1
+    assert not results["remove a group that another cluster has"]["changed"]
     unknown = results["ask for violated rules of a cluster that is not there"]
     assert 'no cluster "green"' in unknown["msg"]
 

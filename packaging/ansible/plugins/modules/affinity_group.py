@@ -18,7 +18,9 @@ options:
     choices: [present, absent]
     default: present
   cluster:
-    description: Its cluster, by name or id; needed where it is to be there.
+    description: >-
+      Its cluster, by name or id; needed where it is to be there. With O(state=absent), a group of another
+      cluster stays.
     type: str
   description:
     description: Its description; else what is there stays.
@@ -127,7 +129,9 @@ def main():
     )
     name = module.params["name"]
     if module.params["state"] == "absent":
-        listed, _ = ask(module, "ovirt-placement", ["groups", "list"])
+        cluster = module.params["cluster"]
+        only = ["--cluster=%s" % cluster] if cluster else []
+        listed, _ = ask(module, "ovirt-placement", ["groups", "list"] + only)
         if name not in [group["name"] for group in listed["groups"]]:
             module.exit_json(changed=False)
         change(module, ["groups", "remove"], [name])

@@ -60,6 +60,8 @@ answer:
   type: dict
 """
 
+import json
+
 from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.ovirt_placement.core.plugins.module_utils.command import change, changing_options
 
@@ -89,7 +91,8 @@ def _words(params):
         yield "--cluster=%s" % cluster
     for option, pairs in (("factor", params["factors"]), ("property", params["properties"])):
         for name, value in sorted(pairs.items()):
-            yield "--%s=%s=%s" % (option, name, value)
+            written = json.dumps(value) if isinstance(value, bool) else value
+            yield "--%s=%s=%s" % (option, name, written)
     for option in ("all_policies", "placement_keys"):
         if params[option]:
             yield "--%s" % option.replace("_", "-")
