@@ -4,36 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import InitVar, dataclass, field
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
+from ovirt_enforcer.gates import limits, people
 from ovirt_enforcer.gates.gate import Facts, Gate, Held, HostAction, Remembered
-from ovirt_enforcer.gates.limits import (
-    BACKUP,
-    BREAKER,
-    COOLDOWN,
-    HOST_EMPTY,
-    JUST_MOVED,
-    LEGALITY,
-    LIMITS,
-    MOVEMENT,
-    VM_LIMIT,
-    why_open,
-)
-from ovirt_enforcer.gates.people import (
-    APPROVAL,
-    CLUSTER_UPGRADE,
-    EXCLUSION,
-    HOLD,
-    HOST_MAINTENANCE,
-    MODE,
-    PAUSE,
-    WINDOWS,
-)
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
@@ -43,23 +22,23 @@ from ovirt_placement.store.enforcer.intents import Intent, IntentState
 
 #: In the order in which they are asked: the first that is closed says why.
 GATES: Final[tuple[Gate, ...]] = (
-    MODE,
-    PAUSE,
-    EXCLUSION,
-    CLUSTER_UPGRADE,
-    HOST_MAINTENANCE,
-    HOST_EMPTY,
-    WINDOWS,
-    BREAKER,
-    HOLD,
-    APPROVAL,
-    MOVEMENT,
-    *LIMITS,
-    COOLDOWN,
-    JUST_MOVED,
-    VM_LIMIT,
-    BACKUP,
-    LEGALITY,
+    people.MODE,
+    people.PAUSE,
+    people.EXCLUSION,
+    people.CLUSTER_UPGRADE,
+    people.HOST_MAINTENANCE,
+    limits.HOST_EMPTY,
+    people.WINDOWS,
+    limits.BREAKER,
+    people.HOLD,
+    people.APPROVAL,
+    limits.MOVEMENT,
+    *limits.LIMITS,
+    limits.COOLDOWN,
+    limits.JUST_MOVED,
+    limits.VM_LIMIT,
+    limits.BACKUP,
+    limits.LEGALITY,
 )
 
 
@@ -127,7 +106,7 @@ class Gates:
         facts = self._facts(snapshot, plan)
         found: dict[str, Held] = {}
         for gate in GATES:
-            for vm, one in gate.vms(facts).items():
+            for vm, one in gate.held_vms(facts).items():
                 # Where two hold the same, the first one says why, and the longer one how long.
                 before = found.get(vm, one)
                 found[vm] = Held(before.reason, max(before.seconds, one.seconds))
@@ -138,7 +117,7 @@ class Gates:
 
     def frozen_hosts(self, snapshot: Snapshot) -> dict[str, str]:
         """Hosts that nothing is to be moved to for now, with the reason, by host id."""
-        return self._first(lambda gate: gate.hosts, snapshot)
+        return self._first(Gate.held_hosts, snapshot)
 
     def held_groups(self, snapshot: Snapshot) -> dict[str, str]:
         """Affinity groups and legacy labels that are not to be repaired for now, with the reason, by id.
@@ -146,15 +125,15 @@ class Gates:
         A plan that is to be carried out leaves them violated; otherwise steps would wait for others that no
         gate lets pass.
         """
-        return self._first(lambda gate: gate.groups, snapshot)
+        return self._first(Gate.held_groups, snapshot)
 
     def seconds_left(self, snapshot: Snapshot, cluster: str) -> float:
         facts = Facts(self.settings, snapshot, self.remembered, self.open_intents, self.now)
-        return min(gate.seconds_left(facts, cluster) for gate in GATES)
+        return min(gate.seconds_until_open(facts, cluster) for gate in GATES)
 
     def open_breakers(self, snapshot: Snapshot) -> dict[str, str]:
         facts = self._facts(snapshot, None)
-        reasons = ((cluster.id, why_open(facts, cluster.id)) for cluster in snapshot.clusters)
+        reasons = ((cluster.id, limits.why_open(facts, cluster.id)) for cluster in snapshot.clusters)
         return {cluster: reason for cluster, reason in reasons if reason is not None}
 
     def admit(
@@ -192,18 +171,17 @@ class Gates:
             return False
         facts, cluster = self._facts(snapshot, plan), plan.cluster
         return any(
-            MODE.step(facts, cluster, step) is None and APPROVAL.step(facts, cluster, step) is not None
+            people.MODE.why_not(facts, cluster, step) is None
+            and people.APPROVAL.why_not(facts, cluster, step) is not None
             for step in plan.steps
         )
 
-    def _first(
-        self, of: Callable[[Gate], Callable[[Facts], Mapping[str, str]]], snapshot: Snapshot
-    ) -> dict[str, str]:
+    def _first(self, held: Callable[[Gate, Facts], dict[str, str]], snapshot: Snapshot) -> dict[str, str]:
         """What all gates answer; where two hold the same, the first one says why."""
         facts = self._facts(snapshot, None)
         reasons: dict[str, str] = {}
         for gate in GATES:
-            reasons = {**of(gate)(facts), **reasons}
+            reasons = {**held(gate, facts), **reasons}
         return reasons
 
     def _facts(self, snapshot: Snapshot, plan: Plan | None) -> Facts:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 from math import inf
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.model import Snapshot
+from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.names import group_ids
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.enforcer.intents import REFUSALS, Cause, Intent, IntentKind, IntentState
 from ovirt_placement.store.orders import Approval, Pause
@@ -167,62 +168,112 @@ class Facts:
         return tuple(movements(self.snapshot, self.open_intents))
 
 
+#: Why nothing is to be done for a group; None if something may.
+WhyNot = Callable[[str], str | None]
+
+
+def why_for_nothing(step: Step, plan: Plan | None, why_not: WhyNot) -> str | None:
+    """Why a step is not to be taken, if some groups are not to be repaired.
+
+    It is not taken if it repairs such a group itself. A step that only makes room is not taken if all that it
+    makes room for is such.
+    """
+
+    def first_reason(one: Step) -> str | None:
+        return next((why for group in one.repairs or one.groups if (why := why_not(group)) is not None), None)
+
+    if step.repairs or step.groups:
+        return first_reason(step)
+    answers = [first_reason(later) for later in _served(step, plan)]
+    return next(iter(answers), None) if all(answer is not None for answer in answers) else None
+
+
+def _served(step: Step, plan: Plan | None) -> Iterator[Step]:
+    """The steps that repair something and wait for this one, or for one that does."""
+    if plan is None or step not in plan.steps:
+        return
+    reached = {plan.steps.index(step)}
+    for place, later in enumerate(plan.steps):
+        if not reached.isdisjoint(later.after):
+            reached.add(place)
+            if later.repairs or later.groups:
+                yield later
+
+
+def _holds_nothing(*_: Any) -> None:
+    """What a gate has for all that it does not hold."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """One reason to hold back: what it judges stands in functions of `Facts`; all else it lets pass."""
+    """One reason to hold back, as a row: functions of `Facts` that answer why something is held, or None.
+
+    A step is held with its cluster, a VM, a host that it leaves or leads to, what it repairs, or by itself.
+    """
 
     #: A short word for it, the same whatever the sentence says.
     name: str
-    #: Why a step must not be taken in a cluster now, or an action on a host begun there.
-    step: Callable[[Facts, str, Step], str | None] = lambda facts, cluster, step: None
-    action: Callable[[Facts, str, HostAction], str | None] = lambda facts, cluster, action: None
-    #: VMs that no plan shall move for now, hosts that it shall move nothing to, and affinity groups and
-    #: legacy labels that it shall not repair, with the reason. All by id.
+    #: A whole cluster, but for actions on hosts of these kinds.
+    cluster: Callable[[Facts, str], str | None] = _holds_nothing
+    at_any_time: Collection[IntentKind] = ()
+    #: What no plan shall move for now, move anything to, or repair: a group or legacy label, by id.
+    vm: Callable[[Facts, Vm], str | None] = _holds_nothing
+    host: Callable[[Facts, Host], str | None] = _holds_nothing
+    group: Callable[[Facts, str], str | None] = _holds_nothing
+    #: All VMs that it holds, by id; and the groups of which the planner is to know, where `step` judges them.
     vms: Callable[[Facts], Mapping[str, Held]] = lambda facts: {}
-    hosts: Callable[[Facts], Mapping[str, str]] = lambda facts: {}
     groups: Callable[[Facts], Mapping[str, str]] = lambda facts: {}
-    #: How long until time alone opens it for something in a cluster; infinite if time does not.
+    #: A step by itself, and an action on a host.
+    step: Callable[[Facts, str, Step], str | None] = _holds_nothing
+    action: Callable[[Facts, str, HostAction], str | None] = _holds_nothing
+    #: How long until time alone opens it for something in a cluster, besides VMs that it holds.
     seconds_left: Callable[[Facts, str], float] = lambda facts, cluster: inf
     #: How far back the history must go for it.
     reach: Callable[[EnforcerSettings], float] = lambda settings: 0.0
 
     def why_not(self, facts: Facts, cluster: str, what: Step | HostAction) -> str | None:
-        return (
-            self.step(facts, cluster, what) if isinstance(what, Step) else self.action(facts, cluster, what)
-        )
+        """Why a step must not be taken in a cluster now, or an action on a host begun there."""
+        if isinstance(what, Step):
+            return next(filter(None, self._reasons(facts, cluster, what)), None)
+        freely = what.kind in self.at_any_time
+        return (None if freely else self.cluster(facts, cluster)) or self.action(facts, cluster, what)
+
+    def _reasons(self, facts: Facts, cluster: str, step: Step) -> Iterator[str | None]:
+        vms, hosts, held = facts.snapshot.vm_by_id, facts.snapshot.host_by_id, self.vms(facts)
+        yield self.cluster(facts, cluster)
+        yield from (held[vm].reason for vm in step.vms if vm in held)
+        yield from (self.vm(facts, vms[vm]) for vm in step.vms if vm in vms)
+        yield from (self.host(facts, hosts[host]) for host in (*step.sources, step.target) if host in hosts)
+        if self.group is not _holds_nothing:
+            yield why_for_nothing(step, facts.plan, lambda group: self.group(facts, group))
+        yield self.step(facts, cluster, step)
+
+    def held_vms(self, facts: Facts) -> dict[str, Held]:
+        """Those on hosts that are held are held as well."""
+        there = facts.snapshot.vms_of_host
+        why = {vm.id: why for host, why in self.held_hosts(facts).items() for vm in there.get(host, ())}
+        why |= _reasons(facts.snapshot.vm_by_id, self.vm, facts)
+        return {**{vm: Held(reason) for vm, reason in why.items()}, **self.vms(facts)}
+
+    def held_hosts(self, facts: Facts) -> dict[str, str]:
+        return _reasons(facts.snapshot.host_by_id, self.host, facts)
+
+    def held_groups(self, facts: Facts) -> dict[str, str]:
+        known = {group: group for group in group_ids(facts.snapshot)}
+        return {**_reasons(known, self.group, facts), **self.groups(facts)}
+
+    def seconds_until_open(self, facts: Facts, cluster: str) -> float:
+        """For something in a cluster; infinite if time does not open it."""
+        known = facts.snapshot.vm_by_id
+        here = (held for vm, held in self.vms(facts).items() if vm in known and known[vm].cluster == cluster)
+        return min((self.seconds_left(facts, cluster), *(held.seconds for held in here)))
 
 
-def cluster_gate(
-    name: str,
-    why: Callable[[Facts, str], str | None],
-    at_any_time: Collection[IntentKind] = (),
-    seconds_left: Callable[[Facts, str], float] = lambda facts, cluster: inf,
-) -> Gate:
-    """Holds all of a cluster, but for actions `at_any_time`; `why` says why nothing is to be done there."""
-
-    def action(facts: Facts, cluster: str, action: HostAction) -> str | None:
-        return None if action.kind in at_any_time else why(facts, cluster)
-
-    def step(facts: Facts, cluster: str, _: Step) -> str | None:
-        return why(facts, cluster)
-
-    return Gate(name=name, step=step, action=action, seconds_left=seconds_left)
+_Item = TypeVar("_Item")
 
 
-def vm_gate(
-    name: str,
-    vms: Callable[[Facts], Mapping[str, Held]],
-    reach: Callable[[EnforcerSettings], float] = lambda settings: 0.0,
-) -> Gate:
-    """Holds single VMs for a time: the planner leaves them alone, and plans for the others."""
-
-    def step(facts: Facts, cluster: str, step: Step) -> str | None:
-        held = vms(facts)
-        return next((held[vm].reason for vm in step.vms if vm in held), None)
-
-    def seconds_left(facts: Facts, cluster: str) -> float:
-        known, held = facts.snapshot.vm_by_id, vms(facts)
-        here = (one.seconds for vm, one in held.items() if vm in known and known[vm].cluster == cluster)
-        return min(here, default=inf)
-
-    return Gate(name=name, step=step, vms=vms, seconds_left=seconds_left, reach=reach)
+def _reasons(
+    items: Mapping[str, _Item], why_not: Callable[[Facts, _Item], str | None], facts: Facts
+) -> dict[str, str]:
+    known = {} if why_not is _holds_nothing else items
+    return {one: why for one, item in known.items() if (why := why_not(facts, item)) is not None}

@@ -21,7 +21,6 @@ from ovirt_enforcer.gates.gate import (
     fits,
     refused,
     seconds_until_fewer,
-    vm_gate,
 )
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model.names import counted, host_name, vm_name
@@ -127,7 +126,7 @@ def _often_moved(facts: Facts) -> Mapping[str, Held]:
     return found
 
 
-VM_LIMIT: Final = vm_gate("vm_limit", _often_moved, lambda _: HOUR_SECONDS)
+VM_LIMIT: Final = Gate(name="vm_limit", vms=_often_moved, reach=lambda _: HOUR_SECONDS)
 
 #: The longest cooldown is this many times the first.
 _LONGEST: Final = 16
@@ -152,8 +151,10 @@ def _cooling_down(facts: Facts) -> Mapping[str, Held]:
     return found
 
 
-COOLDOWN: Final = vm_gate(
-    "cooldown", _cooling_down, lambda settings: settings.cooldown_seconds * _LONGEST * _COOLDOWNS_REMEMBERED
+COOLDOWN: Final = Gate(
+    name="cooldown",
+    vms=_cooling_down,
+    reach=lambda settings: settings.cooldown_seconds * _LONGEST * _COOLDOWNS_REMEMBERED,
 )
 
 
@@ -171,8 +172,8 @@ def _just_moved(facts: Facts) -> Mapping[str, Held]:
     return found
 
 
-JUST_MOVED: Final = vm_gate(
-    "just_moved", _just_moved, lambda settings: settings.cooldown_after_success_seconds
+JUST_MOVED: Final = Gate(
+    name="just_moved", vms=_just_moved, reach=lambda settings: settings.cooldown_after_success_seconds
 )
 
 
@@ -201,7 +202,7 @@ def _in_backup(facts: Facts) -> Mapping[str, Held]:
     return found
 
 
-BACKUP: Final = vm_gate("backup", _in_backup, lambda settings: settings.cooldown_seconds)
+BACKUP: Final = Gate(name="backup", vms=_in_backup, reach=lambda settings: settings.cooldown_seconds)
 
 #: This many of the longest pauses are looked back upon: a cluster that keeps failing must not begin again.
 _PAUSES_REMEMBERED: Final = 4

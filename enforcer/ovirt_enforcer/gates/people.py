@@ -1,52 +1,19 @@
 """What people asked for or do: modes, pauses, maintenance, exclusions, approvals, patience, time windows."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from itertools import chain
 from math import inf
 from typing import Final
 
-from ovirt_enforcer.gates.gate import HOUR_SECONDS, Facts, Gate, Held, HostAction, begun_ago, cluster_gate
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, Facts, Gate, HostAction, begun_ago, why_for_nothing
 from ovirt_enforcer.settings import Mode, Window
 from ovirt_placement.answers.document import upgrade_text
 from ovirt_placement.model import Cluster, Host, Vm
-from ovirt_placement.model.names import fits, group_ids, group_name, named, named_group, value_of
+from ovirt_placement.model.names import fits, group_name, named, named_group, value_of
 from ovirt_placement.planning.plan import Plan, Step, StepPurpose
 from ovirt_placement.rules.catalogue import Violation
 from ovirt_placement.store.enforcer.intents import IntentKind
 from ovirt_placement.store.orders import ALL_CLUSTERS, Approval, ApprovedMove
-
-#: Why nothing is to be done for a group; None if something may.
-WhyNot = Callable[[str], str | None]
-
-
-def why_for_nothing(step: Step, plan: Plan | None, why_not: WhyNot) -> str | None:
-    """Why a step is not to be taken, if some groups are not to be repaired.
-
-    It is not taken if it repairs such a group itself. A step that only makes room is not taken if all that it
-    makes room for is such.
-    """
-
-    def first_reason(one: Step) -> str | None:
-        return next((why for group in one.repairs or one.groups if (why := why_not(group)) is not None), None)
-
-    if step.repairs or step.groups:
-        return first_reason(step)
-    answers = [first_reason(later) for later in _served(step, plan)]
-    return next(iter(answers), None) if all(answer is not None for answer in answers) else None
-
-
-def _served(step: Step, plan: Plan | None) -> Iterator[Step]:
-    """The steps that repair something and wait for this one, or for one that does."""
-    if plan is None or step not in plan.steps:
-        return
-    reached = {plan.steps.index(step)}
-    for place, later in enumerate(plan.steps):
-        if not reached.isdisjoint(later.after):
-            reached.add(place)
-            if later.repairs or later.groups:
-                yield later
-
 
 #: From the strictest, with what is said of the whole enforcer.
 _IN_MODE: Final = {
@@ -88,25 +55,20 @@ def _as_strict(mode: Mode, other: Mode) -> bool:
     return [*_IN_MODE].index(mode) <= [*_IN_MODE].index(other)
 
 
-def _reasons(ids: Iterable[str], why_not: WhyNot) -> dict[str, str]:
-    return {one: why for one in ids if (why := why_not(one)) is not None}
-
-
-def _observed_groups(facts: Facts) -> Mapping[str, str]:
-    """Groups that are only observed while others of their cluster are repaired.
+def _why_only_observed(facts: Facts, group: str) -> str | None:
+    """Of groups that are only observed while others of their cluster are repaired.
 
     Where all of a cluster is observed, its plans show what would be done.
     """
-    groups = group_ids(facts.snapshot) if facts.settings.mode is not Mode.OBSERVE else ()
-    return _reasons(groups, lambda group: why_group_as_strict(facts, group, Mode.OBSERVE))
+    observed = facts.settings.mode is Mode.OBSERVE
+    return None if observed else why_group_as_strict(facts, group, Mode.OBSERVE)
 
 
 #: In mode observe nothing is migrated before the configuration says so.
 MODE: Final = Gate(
     name="mode",
-    step=lambda facts, cluster, step: why_as_strict(facts, cluster, step, Mode.OBSERVE),
-    action=lambda facts, cluster, _: why_cluster_as_strict(facts, cluster, Mode.OBSERVE),
-    groups=_observed_groups,
+    cluster=lambda facts, cluster: why_cluster_as_strict(facts, cluster, Mode.OBSERVE),
+    group=_why_only_observed,
 )
 
 
@@ -116,7 +78,7 @@ def _why_paused(facts: Facts, cluster: str) -> str | None:
     return next((pause.sentence for pause in facts.remembered.pauses if pause.cluster in here), None)
 
 
-PAUSE: Final = cluster_gate("pause", _why_paused)
+PAUSE: Final = Gate(name="pause", cluster=_why_paused)
 
 
 def _why_upgraded(facts: Facts, cluster: str) -> str | None:
@@ -126,78 +88,28 @@ def _why_upgraded(facts: Facts, cluster: str) -> str | None:
     return upgrade_text(known) if known.upgrade_mode and not own else None
 
 
-CLUSTER_UPGRADE: Final = cluster_gate(
-    "cluster_upgrade",
-    _why_upgraded,
+CLUSTER_UPGRADE: Final = Gate(
+    name="cluster_upgrade",
+    cluster=_why_upgraded,
     # What brings back what is out of service does not disturb the upgrade.
-    (IntentKind.UPGRADE_HOST, IntentKind.ACTIVATE_HOST, IntentKind.START_VM),
+    at_any_time=(IntentKind.UPGRADE_HOST, IntentKind.ACTIVATE_HOST, IntentKind.START_VM),
 )
 
 _STATUSES: Final = {"maintenance": "is in maintenance", "preparing_for_maintenance": "goes into maintenance"}
 
 
-def _hosts_in_maintenance(facts: Facts) -> Mapping[str, str]:
-    """Hosts in maintenance or on their way there: the engine empties them, and they stay so."""
-    return {
-        host.id: f"host {host.name} {_STATUSES[host.status]}"
-        for host in facts.snapshot.hosts
-        if host.status in _STATUSES
-    }
+def _why_in_maintenance(facts: Facts, host: Host) -> str | None:
+    """In maintenance or on its way there: the engine empties it, and it stays so."""
+    return f"host {host.name} {_STATUSES[host.status]}" if host.status in _STATUSES else None
 
 
-def _why_in_maintenance(facts: Facts, cluster: str, step: Step) -> str | None:
-    frozen = _hosts_in_maintenance(facts)
-    return next((frozen[host] for host in (*step.sources, step.target) if host in frozen), None)
-
-
-HOST_MAINTENANCE: Final = Gate(
-    name="host_maintenance",
-    step=_why_in_maintenance,
-    vms=lambda facts: {vm: Held(why) for vm, why in _vms_there(facts, _hosts_in_maintenance(facts)).items()},
-    hosts=_hosts_in_maintenance,
-)
-
-
-def _vms_there(facts: Facts, hosts: Mapping[str, str]) -> dict[str, str]:
-    vms_of_host = facts.snapshot.vms_of_host
-    return {vm.id: why for host, why in hosts.items() for vm in vms_of_host.get(host, ())}
-
-
-def _why_left_alone(facts: Facts, cluster: str, step: Step) -> str | None:
-    """What was opted out: VMs, hosts in both directions, and groups, by list or by tag."""
-    vms = (vm for vm in map(facts.snapshot.vm_by_id.get, step.vms) if vm is not None)
-    hosts = (host for host in map(facts.snapshot.host_by_id.get, (*step.sources, step.target)) if host)
-    reasons = chain((_why_vm(facts, vm) for vm in vms), (_why_host(facts, host) for host in hosts))
-    if (reason := next(filter(None, reasons), None)) is not None:
-        return reason
-    return why_for_nothing(step, facts.plan, lambda group: _why_group(facts, group))
+HOST_MAINTENANCE: Final = Gate(name="host_maintenance", host=_why_in_maintenance)
 
 
 def _why_action_left_alone(facts: Facts, cluster: str, action: HostAction) -> str | None:
     vm = facts.snapshot.vm_by_id.get(action.vm)
     host = facts.snapshot.host_by_id.get(action.host)
     return (vm and _why_vm(facts, vm)) or (host and _why_host(facts, host)) or None
-
-
-def _excluded_vms(facts: Facts) -> Mapping[str, Held]:
-    known = facts.snapshot.vm_by_id
-    own = _reasons(known, lambda vm: _why_vm(facts, known[vm]))
-    return {vm: Held(why) for vm, why in {**_vms_there(facts, _excluded_hosts(facts)), **own}.items()}
-
-
-def _excluded_hosts(facts: Facts) -> Mapping[str, str]:
-    known = facts.snapshot.host_by_id
-    return _reasons(known, lambda host: _why_host(facts, known[host]))
-
-
-EXCLUSION: Final = Gate(
-    name="exclusion",
-    step=_why_left_alone,
-    action=_why_action_left_alone,
-    vms=_excluded_vms,
-    hosts=_excluded_hosts,
-    groups=lambda facts: _reasons(group_ids(facts.snapshot), lambda group: _why_group(facts, group)),
-)
 
 
 def _why_vm(facts: Facts, vm: Vm) -> str | None:
@@ -225,6 +137,12 @@ def _why_group(facts: Facts, group: str) -> str | None:
     if named(facts.settings.exclude_groups, group, named_group(group, facts.snapshot).name):
         return f"{group_name(group, facts.snapshot)} is among exclude_groups"
     return None
+
+
+#: What was opted out: VMs, hosts in both directions, and groups, by list or by tag.
+EXCLUSION: Final = Gate(
+    name="exclusion", vm=_why_vm, host=_why_host, group=_why_group, action=_why_action_left_alone
+)
 
 
 #: What waits is approved of by this.
@@ -296,7 +214,8 @@ def _why_on_hold(facts: Facts, cluster: str, step: Step) -> str | None:
 
 def _groups_on_hold(facts: Facts) -> Mapping[str, str]:
     cycles = _cycles_of_groups(facts.remembered.violated_cycles)
-    return _reasons(cycles, lambda group: _why_held(facts, group, cycles[group]))
+    held = ((group, _why_held(facts, group, count)) for group, count in cycles.items())
+    return {group: why for group, why in held if why is not None}
 
 
 HOLD: Final = Gate(name="hold", step=_why_on_hold, groups=_groups_on_hold)
@@ -345,12 +264,12 @@ def _until_opening(facts: Facts, cluster: str) -> float:
     return min((opens, *filter(None, ends)))
 
 
-WINDOWS: Final = cluster_gate(
-    "windows",
-    _why_outside,
+WINDOWS: Final = Gate(
+    name="windows",
+    cluster=_why_outside,
     # A host that is out of service is brought back at any time.
-    (IntentKind.ACTIVATE_HOST, IntentKind.START_VM),
-    _until_opening,
+    at_any_time=(IntentKind.ACTIVATE_HOST, IntentKind.START_VM),
+    seconds_left=_until_opening,
 )
 
 

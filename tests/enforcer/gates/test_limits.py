@@ -270,7 +270,7 @@ def test_a_vm_rests_the_longer_the_more_of_its_last_migrations_failed_in_a_row(
     facts = facts_of(history)
     held = bool(row) and begun[-1][1].age_seconds < pause
     assert bool(COOLDOWN.vms(facts)) is held
-    left = COOLDOWN.seconds_left(facts, CLUSTER)
+    left = COOLDOWN.seconds_until_open(facts, CLUSTER)
     assert left == (pytest.approx(pause - begun[-1][1].age_seconds) if held else inf)
 
 
