@@ -18,7 +18,7 @@ from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.rules.elements.resources import promised_mb
-from ovirt_placement.store.enforcer.intents import Intent, IntentState
+from ovirt_placement.store.enforcer.intents import Intent
 
 #: In the order in which they are asked: the first that is closed says why.
 GATES: Final[tuple[Gate, ...]] = (
@@ -151,7 +151,10 @@ class Gates:
             if closed is not None:
                 raise closed
             if isinstance(what, Step):
-                own = (_as_intent(cluster, what, at) for at in range(len(what.vms)))
+                own = (
+                    Intent(vm=vm, cluster=cluster, source=source, target=what.target, correlation_id="")
+                    for vm, source in zip(what.vms, what.sources, strict=True)
+                )
                 self.open_intents = (*self.open_intents, *own)
         return Admitted(cluster, what, _KEY)
 
@@ -216,20 +219,3 @@ def _with_decided(snapshot: Snapshot, open_intents: Sequence[Intent]) -> Snapsho
         return ahead
     hosts = (msgspec.structs.replace(host, free_mb=host.free_mb - taken[host.id]) for host in ahead.hosts)
     return msgspec.structs.replace(ahead, hosts=tuple(hosts))
-
-
-def _as_intent(cluster: str, step: Step, at: int) -> Intent:
-    return Intent(
-        id=0,
-        vm=step.vms[at],
-        cluster=cluster,
-        source=step.sources[at],
-        target=step.target,
-        memory_mb=None,
-        correlation_id="",
-        state=IntentState.PREPARED,
-        created=0.0,
-        updated=0.0,
-        age_seconds=0.0,
-        error=None,
-    )

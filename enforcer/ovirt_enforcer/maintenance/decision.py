@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import rule_key
 from ovirt_enforcer.maintenance.commands import CommandKind, CommandStatus
 from ovirt_enforcer.settings import MaintenanceSettings
@@ -85,17 +86,6 @@ class Enter:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    kind: IntentKind
-    vm: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RunCommand:
-    kind: CommandKind
-
-
-@dataclass(frozen=True, slots=True)
 class StopCommand:
     """The work is ended, with all that it has started."""
 
@@ -108,7 +98,8 @@ class End:
     message: str
 
 
-Decision = Wait | Enter | Ask | RunCommand | StopCommand | End
+#: An action is asked for, a command of a kind is run.
+Decision = Wait | Enter | HostAction | CommandKind | StopCommand | End
 
 
 def decide(scene: Scene) -> Decision:
@@ -150,7 +141,7 @@ def _gated(scene: Scene) -> Decision:
         return Wait(scene.closed)
     if scene.settings.blocked_by:
         if scene.blocked_by is None:
-            return RunCommand(CommandKind.BLOCKED_BY)
+            return CommandKind.BLOCKED_BY
         if scene.blocked_by.runs:
             return Wait(f"blocked_by runs since {scene.blocked_by.since}", scene.blocked_by.text)
         if scene.blocked_by.status != 0 or scene.blocked_by.interrupted:
@@ -171,7 +162,7 @@ def _draining(scene: Scene) -> Decision:
         return Enter(HostPhase.DEACTIVATING)
     allowed = scene.pinned.intersection(scene.run.request.stop_vms)
     if allowed and not _rests(scene):
-        return Ask(IntentKind.STOP_VM, min(allowed))
+        return HostAction(IntentKind.STOP_VM, scene.host.host, min(allowed))
     if scene.host.seconds > scene.settings.drain_seconds:
         return Enter(HostPhase.FAILED, _half_drained(scene), draining=False)
     return Wait(_half_drained(scene))
@@ -191,7 +182,7 @@ def _deactivating(scene: Scene) -> Decision:
         return Enter(HostPhase.DRAINING)
     if _rests(scene):
         return Wait(f"the deactivation did not begin: {_why(scene)}")
-    return Ask(IntentKind.DEACTIVATE_HOST)
+    return HostAction(IntentKind.DEACTIVATE_HOST, scene.host.host)
 
 
 def _working(scene: Scene) -> Decision:
@@ -211,7 +202,7 @@ def _working(scene: Scene) -> Decision:
         return Wait("the run is paused: it is in maintenance")
     if _rests(scene):
         return _patient(scene, f"the upgrade did not begin: {_why(scene)}")
-    return Ask(IntentKind.UPGRADE_HOST)
+    return HostAction(IntentKind.UPGRADE_HOST, scene.host.host)
 
 
 def _commanded(scene: Scene) -> Decision:
@@ -223,7 +214,7 @@ def _commanded(scene: Scene) -> Decision:
             return _patient(scene, "is to be in maintenance for the command")
         if scene.run.state is RunState.PAUSED:
             return Wait("the run is paused: it is in maintenance")
-        return RunCommand(CommandKind.WORK)
+        return CommandKind.WORK
     if command is None:
         return Enter(HostPhase.ACTIVATING)
     if command.runs:
@@ -244,7 +235,7 @@ def _activating(scene: Scene) -> Decision:
         if scene.run.state is RunState.PAUSED:
             return Wait("the run is paused: it is in maintenance")
         if not _rests(scene):
-            return Ask(IntentKind.ACTIVATE_HOST)
+            return HostAction(IntentKind.ACTIVATE_HOST, scene.host.host)
     return _patient(scene, "comes up")
 
 
@@ -252,7 +243,7 @@ def _checking(scene: Scene) -> Decision:
     if scene.status != "up":
         return _patient(scene, f"was up, and its status is {scene.status}")
     if scene.down and not _rests(scene) and scene.run.state is not RunState.PAUSED:
-        return Ask(IntentKind.START_VM, min(scene.down))
+        return HostAction(IntentKind.START_VM, scene.host.host, min(scene.down))
     if scene.down:
         names = ", ".join(sorted(scene.down.values()))
         return _patient(scene, f"{names} was stopped for it and does not start: {_why(scene)}")

@@ -18,11 +18,9 @@ from ovirt_enforcer.gates.people import rule_key
 from ovirt_enforcer.log import LogText, report
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands
 from ovirt_enforcer.maintenance.decision import (
-    Ask,
     Decision,
     End,
     Enter,
-    RunCommand,
     Scene,
     StopCommand,
     Wait,
@@ -224,11 +222,11 @@ class MaintenanceRuns:
                 self._note(run, host, message, output)
             case Enter():
                 self._enter(scene, decision)
-            case Ask(kind, vm):
-                self._ask_for_action(scene, seen, kind, vm)
-            case RunCommand(kind):
+            case HostAction():
+                self._ask_for_action(scene, seen, decision)
+            case CommandKind():
                 try:
-                    self.commands.start(kind, run, host, epoch=seen.epoch)
+                    self.commands.start(decision, run, host, epoch=seen.epoch)
                 except Paused as why:
                     self._note(run, host, f"not now: {why}")
             case StopCommand():
@@ -258,15 +256,15 @@ class MaintenanceRuns:
         if entered.phase is HostPhase.FAILED and failed > run.request.failures:
             self._end_run(run, RunState.FAILED, f"host {host.name} has failed: {entered.message}")
 
-    def _ask_for_action(self, scene: Scene, seen: Observation, kind: IntentKind, vm: str) -> None:
+    def _ask_for_action(self, scene: Scene, seen: Observation, action: HostAction) -> None:
         run, host = scene.run, scene.host
         try:
-            admitted = seen.gates.admit(seen.snapshot, run.cluster, HostAction(kind, host.host, vm))
+            admitted = seen.gates.admit(seen.snapshot, run.cluster, action)
         except Closed as why:
             self._note(run, host, f"not now: {why}")
             return
-        if kind is IntentKind.STOP_VM and vm not in host.stopped:
-            self._store.note(run.id, host.host, stopped=[*host.stopped, vm])
+        if action.kind is IntentKind.STOP_VM and action.vm not in host.stopped:
+            self._store.note(run.id, host.host, stopped=[*host.stopped, action.vm])
         self.executor.begin(Task(admitted, seen, reboot=run.request.reboot))
 
     def _bring_back(self, run: MaintenanceRun, snapshot: Snapshot, kept: Mapping[str, str] | None) -> bool:

@@ -9,18 +9,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.maintenance.commands import CommandKind, CommandStatus
-from ovirt_enforcer.maintenance.decision import (
-    Ask,
-    End,
-    Enter,
-    RunCommand,
-    Scene,
-    StopCommand,
-    Wait,
-    decide,
-    way_home,
-)
+from ovirt_enforcer.maintenance.decision import End, Enter, Scene, StopCommand, Wait, decide, way_home
 from ovirt_enforcer.maintenance.runs import UpgradeFlags
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
@@ -67,12 +58,12 @@ def test_the_safe_order() -> None:
     assert decide(scene(HostPhase.WAITING)) == Enter(HostPhase.DRAINING, draining=True)
     assert isinstance(decide(scene(HostPhase.DRAINING, vms={"a": "a"})), Wait)
     assert decide(scene(HostPhase.DRAINING)) == Enter(HostPhase.DEACTIVATING)
-    assert decide(scene(HostPhase.DEACTIVATING)) == Ask(IntentKind.DEACTIVATE_HOST)
+    assert decide(scene(HostPhase.DEACTIVATING)) == HostAction(IntentKind.DEACTIVATE_HOST, "h1")
     assert decide(scene(HostPhase.DEACTIVATING, **AWAY)) == Enter(HostPhase.WORKING)
-    assert decide(scene(HostPhase.WORKING, **AWAY)) == Ask(IntentKind.UPGRADE_HOST)
+    assert decide(scene(HostPhase.WORKING, **AWAY)) == HostAction(IntentKind.UPGRADE_HOST, "h1")
     done = scene(HostPhase.WORKING, status="maintenance", update_available=False)
     assert decide(done) == Enter(HostPhase.ACTIVATING)
-    assert decide(scene(HostPhase.ACTIVATING, **AWAY)) == Ask(IntentKind.ACTIVATE_HOST)
+    assert decide(scene(HostPhase.ACTIVATING, **AWAY)) == HostAction(IntentKind.ACTIVATE_HOST, "h1")
     assert decide(scene(HostPhase.ACTIVATING)) == Enter(HostPhase.CHECKING, draining=False)
     assert decide(scene(HostPhase.CHECKING)) == Wait("is up and soaks")
     assert decide(scene(HostPhase.CHECKING, seconds=61.0)) == Enter(HostPhase.DONE)
@@ -91,7 +82,7 @@ def test_the_next_host_waits_for_gates_alerts_and_the_last_host() -> None:
     asks: dict[str, Any] = {"settings": MaintenanceSettings(blocked_by="alerts")}
     for place in ("up", "preparing_for_maintenance", "maintenance"):  # be it that others have put it there
         assert decide(scene(waiting, status=place, closed="not at night")) == Wait("not at night")
-        assert decide(scene(waiting, status=place, **asks)) == RunCommand(CommandKind.BLOCKED_BY)
+        assert decide(scene(waiting, status=place, **asks)) == CommandKind.BLOCKED_BY
     assert decide(scene(HostPhase.DRAINING, **AWAY)) == Enter(HostPhase.DEACTIVATING)
     said = {
         CommandStatus(None, "counts", "noon"): Wait("blocked_by runs since noon", "counts"),
@@ -130,8 +121,8 @@ def test_a_vm_that_cannot_migrate_is_stopped_by_consent_alone() -> None:
         "2 of 3 VMs have left: db cannot migrate, and its shutdown is not allowed (--stop)"
     )
     allowed = scene(HostPhase.DRAINING, request=MaintenanceRequest(stop_vms=("b",)), **there)
-    assert decide(allowed) == Ask(IntentKind.STOP_VM, "b")
-    assert decide(scene(HostPhase.CHECKING, down={"b": "db"})) == Ask(IntentKind.START_VM, "b")
+    assert decide(allowed) == HostAction(IntentKind.STOP_VM, "h1", "b")
+    assert decide(scene(HostPhase.CHECKING, down={"b": "db"})) == HostAction(IntentKind.START_VM, "h1", "b")
 
 
 def test_a_host_that_does_not_become_empty_works_on_and_is_named() -> None:
@@ -172,7 +163,9 @@ def test_a_run_that_is_to_end_leaves_no_host_out_of_service() -> None:
     half = decide(scene(HostPhase.DRAINING, vms={"a": "app"}, **stopping))
     assert half == End(RunState.STOPPED, "stopped: 2 of 3 VMs have left: app is still there")
     assert decide(scene(HostPhase.DEACTIVATING, **AWAY, **stopping)) == Enter(HostPhase.ACTIVATING)
-    assert decide(scene(HostPhase.ACTIVATING, **AWAY, **stopping)) == Ask(IntentKind.ACTIVATE_HOST)
+    assert decide(scene(HostPhase.ACTIVATING, **AWAY, **stopping)) == HostAction(
+        IntentKind.ACTIVATE_HOST, "h1"
+    )
     assert decide(scene(HostPhase.CHECKING, **stopping)) == Enter(HostPhase.DONE)
     assert isinstance(decide(scene(HostPhase.WAITING, **stopping)), End)
 
@@ -181,7 +174,7 @@ def test_a_refused_request_is_made_again_after_a_while() -> None:
     refused = intent(IntentState.FAILED, 5.0, error="it has a task")
     again = replace(refused, age_seconds=31.0)
     assert isinstance(decide(scene(HostPhase.DEACTIVATING, failed=refused)), Wait)
-    assert decide(scene(HostPhase.DEACTIVATING, failed=again)) == Ask(IntentKind.DEACTIVATE_HOST)
+    assert decide(scene(HostPhase.DEACTIVATING, failed=again)) == HostAction(IntentKind.DEACTIVATE_HOST, "h1")
 
 
 def test_a_command_in_place_of_the_upgrade() -> None:
@@ -189,7 +182,7 @@ def test_a_command_in_place_of_the_upgrade() -> None:
     working = HostPhase.WORKING
     runs, failed = CommandStatus(None, "erases", "noon"), CommandStatus(3, "no")
     cut_off = CommandStatus(-9, "erases", "noon", "was ended after 5 s")
-    assert decide(scene(working, **by_command)) == RunCommand(CommandKind.WORK)
+    assert decide(scene(working, **by_command)) == CommandKind.WORK
     # Others have brought it back before the command began: its VMs leave first.
     for state in (RunState.RUNNING, RunState.PAUSED):
         assert decide(scene(working, **by_command | UP, state=state)) == Enter(HostPhase.DRAINING)

@@ -109,16 +109,16 @@ class IntendedMigration(msgspec.Struct, frozen=True, kw_only=True):
 class Intent(IntendedMigration, frozen=True, kw_only=True):
     """One migration of a VM, or another action, that a client means to do, is doing, or did."""
 
-    id: int
-    state: IntentState
+    id: int = 0
+    state: IntentState = IntentState.PREPARED
     #: Seconds since the epoch, by the database's clock.
-    created: float
-    updated: float
+    created: float = 0.0
+    updated: float = 0.0
     #: Seconds since `updated` when this was read, by the database's clock; never negative.
-    age_seconds: float
+    age_seconds: float = 0.0
     #: Why it failed or is unknown: what something depends on, and the words of the engine or of ours.
     cause: Cause | None = None
-    error: str | None
+    error: str | None = None
 
     @property
     def reason(self) -> str | None:
