@@ -11,10 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import ovirtsdk4
-
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.log_ins import given_token, read_password
 from ovirt_placement.engine.topology import read_snapshot
 
 PLACEMENT, ENFORCER = "ovirt-placement", "ovirt-enforcer"
@@ -87,20 +84,8 @@ class Trial:
 
     @contextmanager
     def system(self) -> Iterator[Any]:
-        settings = self.connection.settings
-        token = given_token()
-        sdk = ovirtsdk4.Connection(
-            self.connection.url,
-            self.connection.username,
-            None if token else read_password(settings).text,
-            token=token,
-            ca_file=None if settings.ca_file is None else str(settings.ca_file),
-            insecure=settings.insecure,
-        )
-        try:
+        with self.connection.session() as sdk:
             yield sdk.system_service()
-        finally:
-            sdk.close(logout=not token)
 
     def vm(self, name: str) -> Any:
         """A VM as the engine has it."""

@@ -208,7 +208,7 @@ def add_undo(commands: _Commands, summary: str) -> None:
 
 
 def _run_undo(args: argparse.Namespace) -> int:
-    # The engine's client takes long to load: not for other subcommands.
+    # The SDK takes long to load: not for other subcommands.
     from ovirt_enforcer.memory import moved_by, way_back
 
     record = _plan_record(args)

@@ -313,7 +313,7 @@ def asked(args: argparse.Namespace) -> Asked:
             reserve = config.section("enforcer", EnforcerSettings).ha.repair and domains is not None
             options = replace(options, reserve=reserve, domains=domains or ())
         return Asked(snapshot, options)
-    # The engine's client and SQLAlchemy take long to load: not for a state file.
+    # The SDK and SQLAlchemy take long to load: not for a state file.
     from ovirt_enforcer.memory import read_engine_state
 
     found = read_engine_state(configuration.load(args.config), PATIENCE_SECONDS)

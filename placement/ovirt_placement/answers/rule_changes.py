@@ -39,7 +39,7 @@ def read_engine(
     found = None if tagged else inventory.snapshot(config=config, max_age=0.0, deadline=patience_seconds)
     if found is not None and not searches:
         return replace(found, placement_rules=rules)
-    # The engine's client takes long to load: not for `--help`.
+    # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.topology import read_searches, read_snapshot
 

@@ -70,9 +70,7 @@ def stored(
 
 
 def connected(args: argparse.Namespace) -> EngineConnection:
-    from ovirt_placement.engine.connection.client import (
-        EngineConnection,
-    )  # the engine's client takes long to load
+    from ovirt_placement.engine.connection.client import EngineConnection  # the SDK takes long to load
 
     return EngineConnection(config.load(args.config).engine)
 

@@ -55,7 +55,7 @@ def read_keys(args: argparse.Namespace) -> AuthoredState:
         snapshot = with_keys(snapshot, records)
     if args.keys is not None:
         if args.state is None:  # they may refer to what no key in the store refers to
-            from ovirt_placement.engine.topology import detailed  # takes long to load
+            from ovirt_placement.engine.topology import detailed  # loads the SDK
 
             with connected(args) as connection:
                 snapshot = detailed(connection, snapshot, ALL_DETAILS)

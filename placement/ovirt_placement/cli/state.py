@@ -51,7 +51,7 @@ def _print_snapshot(args: argparse.Namespace) -> int:
     if args.state:
         snapshot = state_file.load(args.state)
     else:
-        # The engine's client takes long to load: not for `--help`.
+        # The SDK takes long to load: not for `--help`.
         from ovirt_placement.engine.topology import read_snapshot
 
         with connected(args) as connection:
@@ -83,7 +83,7 @@ def add_inventory(subparsers: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _run_inventory(args: argparse.Namespace) -> int:
-    # The engine's client takes long to load: not for `--help`.
+    # The SDK takes long to load: not for `--help`.
     from ovirt_placement.inventory.service import service
     from ovirt_placement.units.decisions import Decider
 

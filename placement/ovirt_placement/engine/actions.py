@@ -1,4 +1,4 @@
-"""What the engine is asked to do: migrations, maintenance, upgrades, changes of groups.
+"""What the engine is asked to do, through the SDK: migrations, maintenance, upgrades, changes of groups.
 
 What it may answer becomes a type; what it refuses keeps its own sentence.
 """
@@ -6,19 +6,19 @@ What it may answer becomes a type; what it refuses keeps its own sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 from typing import Any, Final
 
-from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
-from lxml.etree import tostring
+from ovirtsdk4 import types
 
 from ovirt_placement.engine import xml
-from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.client import EngineConnection, checked
 from ovirt_placement.engine.connection.failures import EngineFault
-from ovirt_placement.engine.requests import get_entity, permitted, read_fields, whole_answers
+from ovirt_placement.engine.requests import get_entity, permitted, read_fields
 from ovirt_placement.model import AffinityGroup, AffinityRule
 
 #: What the engine keeps of a correlation id; anything else it would cut away, and we never find it again.
@@ -58,10 +58,16 @@ def migrate(
     """
     if not _CORRELATION_ID.fullmatch(correlation_id):
         raise ValueError(f"the engine would not keep the correlation id {correlation_id!r}")
-    target = [] if host_id is None else [E.host(id=host_id)]
-    along = [E.migrate_vms_in_affinity_closure("true")] if closure else []
     try:
-        _send_action(connection, f"/vms/{vm_id}/migrate", correlation_id, check, *target, *along)
+        _send_action(
+            connection,
+            f"vms/{vm_id}",
+            "migrate",
+            correlation_id,
+            check,
+            host=types.Host(id=host_id) if host_id is not None else None,
+            migrate_vms_in_affinity_closure=closure or None,
+        )
     except EngineFault as fault:
         raise _rejection(fault, connection, vm_id, host_id) from None
 
@@ -171,26 +177,37 @@ def _act(
     identity: str,
     correlation_id: str,
     check: Callable[[], None],
-    **arguments: str,
+    **arguments: Any,
 ) -> None:
     """Ask the engine for an action on one of its hosts or VMs.
 
     `check` is called right before the request is sent; what it raises prevents that. Raises a `Rejection`, or
     what `EngineConnection.get` raises.
     """
-    given = (xml.field(name, value) for name, value in arguments.items())
     try:
-        _send_action(connection, f"/{collection}/{identity}/{action}", correlation_id, check, *given)
+        _send_action(connection, f"{collection}/{identity}", action, correlation_id, check, **arguments)
     except EngineFault as fault:
         raise _sorted_fault(fault) from None
 
 
 def _send_action(
-    connection: EngineConnection, path: str, correlation_id: str, check: Callable[[], None], *given: Any
+    connection: EngineConnection,
+    path: str,
+    action: str,
+    correlation_id: str,
+    check: Callable[[], None] = lambda: None,
+    **arguments: Any,
 ) -> None:
-    """Raises what `EngineConnection.get` raises."""
-    body = tostring(E.action(*given))
-    connection.send("POST", path, body, check=check, correlation_id=correlation_id)
+    """Send it by the SDK's service for what is at this path. Raises what `EngineConnection.get` raises."""
+    with checked(check), _service(connection, f"/{path}", f"/{path}/{action}") as service:
+        getattr(service, action)(query={"correlation_id": correlation_id}, **arguments)
+
+
+@contextmanager
+def _service(connection: EngineConnection, path: str, named: str = "") -> Iterator[Any]:
+    """Lend the SDK's service for what is at this path; a failure names another one, if that is given."""
+    with connection.session(named or path) as sdk:
+        yield sdk.system_service().service(path[1:])
 
 
 # Each takes the connection, the id, the correlation id and the check.
@@ -198,7 +215,7 @@ def _send_action(
 #: Takes a host into maintenance; the engine migrates away what still runs there.
 deactivate = partial(_act, "hosts", "deactivate", reason=_REASON)
 #: Installs the updates that the engine has found; a host in maintenance stays there.
-upgrade = partial(_act, "hosts", "upgrade", reboot="true")
+upgrade = partial(_act, "hosts", "upgrade", reboot=True)
 #: Brings a host up.
 activate = partial(_act, "hosts", "activate")
 #: Has the guest of a VM shut down.
@@ -237,23 +254,22 @@ def read_upgrade(connection: EngineConnection, cluster_id: str) -> UpgradeState:
 
 
 def _upgrade(
-    action: str,
+    action: types.ClusterUpgradeAction,
     connection: EngineConnection,
     cluster_id: str,
     correlation_id: str,
     percent: int | None = None,
 ) -> None:
-    shown = [] if percent is None else [E.upgrade_percent_complete(str(percent))]
-    path, asked = f"/clusters/{cluster_id}/upgrade", E.upgrade_action(action)
-    _send_action(connection, path, correlation_id, lambda: None, asked, *shown)
+    progress = {"upgrade_action": action, "upgrade_percent_complete": percent}
+    _send_action(connection, f"clusters/{cluster_id}", "upgrade", correlation_id, **progress)
 
 
 #: Shows that an upgrade has begun; the engine refuses that while another is under way.
-start_upgrade = partial(_upgrade, "start")
+start_upgrade = partial(_upgrade, types.ClusterUpgradeAction.START)
 #: Shows how far it is, in percent; the engine refuses that if another began it.
-show_progress = partial(_upgrade, "update_progress")
+show_progress = partial(_upgrade, types.ClusterUpgradeAction.UPDATE_PROGRESS)
 #: Shows that it is over, also one that another began.
-finish_upgrade = partial(_upgrade, "finish")
+finish_upgrade = partial(_upgrade, types.ClusterUpgradeAction.FINISH)
 
 
 # Affinity groups.
@@ -284,21 +300,20 @@ def save_group(
     raises.
     """
     changed = [name for name in EDITABLE if before is None or getattr(before, name) != getattr(after, name)]
-    fields = [_field(name, getattr(after, name)) for name in changed]
-    if description is not None:
-        fields.append(xml.field("description", description))
+    group = types.AffinityGroup(
+        description=description, **{name: _sent(name, getattr(after, name)) for name in changed}
+    )
     if before is None:
-        added = _change(connection, "POST", _path(after.cluster), E.affinity_group(*fields))
-        with whole_answers(connection):
-            return xml.identity(xml.root(added))
-    if fields:
-        _change(connection, "PUT", _path(before.cluster, before.id), E.affinity_group(*fields))
+        added = _ask_sdk(connection, _path(after.cluster), lambda groups: groups.add(group))
+        return str(added.id)
+    if changed or description is not None:
+        _ask_sdk(connection, _path(before.cluster, before.id), lambda known: known.update(group))
     return before.id
 
 
 def remove_group(connection: EngineConnection, cluster_id: str, group_id: str) -> None:
     """Remove a group, whatever its members. Raises what `EngineConnection.get` raises."""
-    _change(connection, "DELETE", _path(cluster_id, group_id))
+    _ask_sdk(connection, _path(cluster_id, group_id), lambda group: group.remove())
 
 
 def add_member(
@@ -306,22 +321,22 @@ def add_member(
 ) -> None:
     """Add one member; the engine looks neither at its cluster nor for conflicts."""
     path = _path(cluster_id, group_id, members.replace("_", ""))
-    _change(connection, "POST", path, E(_ONE_OF[members], id=member_id))
+    _ask_sdk(connection, path, lambda listed: listed.add(_TYPES[members](id=member_id)))
 
 
 def remove_member(
     connection: EngineConnection, cluster_id: str, group_id: str, members: Members, member_id: str
 ) -> None:
     """Take one member out; the engine does not look at what is left."""
-    _change(connection, "DELETE", _path(cluster_id, group_id, members.replace("_", ""), member_id))
+    path = _path(cluster_id, group_id, members.replace("_", ""), member_id)
+    _ask_sdk(connection, path, lambda member: member.remove())
 
 
-#: What the engine calls one of each list.
-_ONE_OF = {
-    Members.VMS: "vm",
-    Members.HOSTS: "host",
-    Members.VM_LABELS: "affinity_label",
-    Members.HOST_LABELS: "affinity_label",
+_TYPES: dict[Members, Callable[..., Any]] = {
+    Members.VMS: types.Vm,
+    Members.HOSTS: types.Host,
+    Members.VM_LABELS: types.AffinityLabel,
+    Members.HOST_LABELS: types.AffinityLabel,
 }
 
 
@@ -329,17 +344,16 @@ def _path(cluster_id: str, *below: str) -> str:
     return "/".join((f"/clusters/{cluster_id}/affinitygroups", *below))
 
 
-def _field(name: str, value: Any) -> Any:
+def _sent(name: str, value: Any) -> Any:
     if isinstance(value, AffinityRule):
         # Polarity always: the engine takes an enabled rule without one for no rule at all.
-        flags = ("enabled", "enforcing", "positive")
-        return E(name, *(E(flag, str(getattr(value, flag)).lower()) for flag in flags))
-    if name in _ONE_OF:
-        return E(name, *(E(_ONE_OF[Members(name)], id=member_id) for member_id in value))
-    return xml.field(name, str(value))
+        return types.AffinityRule(enabled=value.enabled, positive=value.positive, enforcing=value.enforcing)
+    if name in _TYPES:
+        return [_TYPES[Members(name)](id=member_id) for member_id in value]
+    return value
 
 
-def _change(connection: EngineConnection, method: str, path: str, body: Any = None) -> bytes:
+def _ask_sdk(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
     permit = "manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
-    with permitted(connection, "change affinity groups", permit):
-        return connection.send(method, path, b"" if body is None else tostring(body))
+    with permitted(connection, "change affinity groups", permit), _service(connection, path) as service:
+        return request(service)

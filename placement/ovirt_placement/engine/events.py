@@ -7,8 +7,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 import msgspec
-from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
-from lxml.etree import tostring
+from ovirtsdk4 import types
 
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.client import EngineConnection
@@ -288,16 +287,18 @@ def add_event(
 
     Raises what `EngineConnection.get` raises.
     """
-    fields = {"origin": ORIGIN, "custom_id": str(number), "severity": severity, "description": description}
-    about = {"cluster": cluster, "vm": vm}
-    event = E.event(
-        *(xml.field(name, value) for name, value in fields.items()),
-        *(E(name, id=identity) for name, identity in about.items() if identity is not None),
+    event = types.Event(
+        origin=ORIGIN,
+        custom_id=number,
+        severity=types.LogSeverity(severity),
+        description=description,
+        cluster=None if cluster is None else types.Cluster(id=cluster),
+        vm=None if vm is None else types.Vm(id=vm),
     )
     permit = "inject_external_events (role ExternalEventsCreator)"
     try:
-        with permitted(connection, "add events", permit):
-            connection.send("POST", "/events", tostring(event))
+        with permitted(connection, "add events", permit), connection.session("/events") as sdk:
+            sdk.system_service().events_service().add(event)
     except EngineFault as fault:
         if fault.code == 400 and "custom id" in fault.fault.detail:
             return False

@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import Final
 
 from lxml import etree
-from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
 
 from ovirt_service.errors import UserError
 from ovirt_service.text import unbroken
@@ -134,15 +133,6 @@ def properties(element: Element | None, name: str = "property") -> dict[str, str
     for entry in () if element is None else element.iterchildren(name):
         fields = children(entry, "name", "value")
         found[text(fields.get("name"))] = text(fields.get("value"))
-    return found
-
-
-def field(name: str, value: str) -> Element:
-    """An element to be sent that holds a text. Raises `UserError` for characters that no document has."""
-    try:
-        found: Element = E(name, value)
-    except ValueError:
-        raise UserError(f"{name}: {value!a} holds characters that the engine cannot be sent") from None
     return found
 
 

@@ -244,7 +244,7 @@ class EngineState:
                 self._reading, self._last_read = None, found or self._last_read
 
     def _read_all(self, demands: Demands) -> Snapshot:
-        # The engine's client takes long to load and is not needed where a service runs.
+        # The SDK takes long to load and is not needed where a service runs.
         from ovirt_placement.engine.topology import detailed, read_searches, read_statistics
 
         connection, read_topology = self._connected()

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from ovirtsdk4 import types
 
 from ovirt_enforcer.service.daemon import Daemon
 from ovirt_enforcer.watchers.engine_watch import MembershipRecorder
 from ovirt_placement.answers.orders import losses
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.events import EngineEvent, EventCode, add_event, read_events
+from ovirt_placement.engine.events import add_event
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.observations import MembershipStore
@@ -69,7 +70,9 @@ class Bench(benches.Bench):
 
     def put(self, vm_id: str, cluster_id: str) -> None:
         """Change a VM's cluster as an administrator does."""
-        self.connection.send("PUT", f"/vms/{vm_id}", f'<vm><cluster id="{cluster_id}"/></vm>'.encode())
+        with self.connection.session() as sdk:
+            service = sdk.system_service().vms_service().vm_service(vm_id)
+            service.update(types.Vm(cluster=types.Cluster(id=cluster_id)))
 
     def lost(self) -> dict[str, tuple[set[str], set[str]]]:
         """The names of lost groups and labels, by the VM's name."""
@@ -78,10 +81,11 @@ class Bench(benches.Bench):
             for one in losses(self.kept.lost())
         }
 
-    def events(self) -> list[EngineEvent]:
+    def events(self) -> list[types.Event]:
         """What was reported, the oldest first."""
-        found = read_events(self.connection, at_most=1000)
-        return [event for event in found if event.code == EventCode.EXTERNAL_EVENT_WARNING]
+        with self.connection.session() as sdk:
+            found = sdk.system_service().events_service().list()
+        return [event for event in reversed(found) if event.origin == "ovirt-placement"]
 
 
 @contextmanager
@@ -119,8 +123,8 @@ def test_a_loss_is_written_down_logged_and_reported_once(
     )
     assert warnings(caplog) == [text]
     (event,) = bench.events()
-    assert (event.description, event.severity) == (text, "warning")
-    assert (event.vm, event.cluster) == ("v1", "c2")
+    assert (event.description, event.severity) == (text, types.LogSeverity.WARNING)
+    assert (event.vm.id, event.cluster.id) == ("v1", "c2")
     (first, *_) = losses(bench.kept.lost())
     assert (first.vm.id, first.cluster.id, first.groups[0].id, first.labels[0].id) == (
         "v1",

@@ -70,7 +70,7 @@ def reasons_of(decision: LoggedDecision, snapshot: Snapshot) -> Mapping[str, tup
 
 def _read(said: Any) -> RecordedReasons | Mapping[str, Any]:
     """Ours in our form; those of other plugins as a map of hosts."""
-    from ovirt_placement.units.decisions import RecordedReasons  # the engine's client takes long to load
+    from ovirt_placement.units.decisions import RecordedReasons  # the SDK takes long to load
 
     try:
         return msgspec.convert(said, RecordedReasons)

@@ -94,7 +94,7 @@ def unasked(
 
 def refusals(state: ConfiguredState) -> tuple[LatestEvents, str | None]:
     """What the engine says of refusals, or why it is not known."""
-    # The engine's client takes long to load: not for `--help`.
+    # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.events import REFUSED, START_FAILED, LatestEvents, find_kinds
 

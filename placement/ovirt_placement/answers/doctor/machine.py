@@ -216,7 +216,7 @@ def examine_system(config: Config, root: Path) -> Iterator[FoundProblem]:
 def examine_fips(config: Config, root: Path, packages: Iterable[Path]) -> Iterator[FoundProblem]:
     """Look whether a PostgreSQL is reached by the system's OpenSSL, which alone knows of FIPS mode.
 
-    Requests to the engine go by Python's, which is the system's.
+    Requests to the engine go by Python's, which is the system's; pycurl is loaded by the SDK, and sends none.
     """
     if _read(root / "proc/sys/crypto/fips_enabled").strip() != "1":
         return

@@ -69,7 +69,7 @@ def read_named(config: Config, patience_seconds: float, level: str, *words: str)
 
 def read_engine(config: Config, levels: Iterable[str] = SETTABLE) -> Snapshot:
     """All that keys on these levels can be set on, read from the engine at this moment."""
-    # The engine's client takes long to load: not for `--help`.
+    # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import EngineConnection
     from ovirt_placement.engine.topology import detailed, read_snapshot
 

@@ -1,1 +1,1 @@
-"""The way to an engine, and what can go wrong on it."""
+"""The way to an engine: the SDK's connection, and what can go wrong on it."""

@@ -1,6 +1,7 @@
 """Connects to the engine, and sorts what can go wrong into what to do about it.
 
-What is read and what is changed goes as XML, as the engine sends and takes it: no request goes another way.
+What is read comes as the XML that the engine sent. What is changed may go through the SDK's services, which
+write and read their documents, and send them by `Session`: no request goes another way.
 """
 
 import logging
@@ -12,25 +13,25 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from http import HTTPStatus
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlencode
 
 import msgspec
+import ovirtsdk4
 import requests
+from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings, check_url, exposes
 from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Server, Trust
 from ovirt_placement.engine.connection.failures import (
-    Cause,
+    SDK_ERRORS,
+    EngineFault,
     EngineSetupError,
-    LogInRefused,
-    Unanswered,
     failure_of,
     failure_of_answer,
     fault_of,
 )
 from ovirt_placement.engine.connection.log_ins import (
-    USER_AGENT,
     VARIABLE,
     SingleSignOn,
     given_token,
@@ -44,7 +45,7 @@ _log = logging.getLogger(__name__)
 _said = Said()
 
 _HEADERS = {
-    "User-Agent": USER_AGENT,
+    "User-Agent": f"PythonSDK/{ovirtsdk4.get_version()}",
     "Version": "4",
     "Content-Type": "application/xml",
     "Accept": "application/xml",
@@ -54,12 +55,20 @@ _CHANGED = frozenset({HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED})
 _LAST_SECONDS = 1.2
 
 
-#: How long the requests of a thread wait.
+# What a thread asks of its requests: a check right before one is sent, and how long it waits.
+
+_checks: ContextVar[tuple[Callable[[], None], ...]] = ContextVar("checks", default=())
 _longest: ContextVar[float] = ContextVar("longest", default=math.inf)
 
 
-def _unchecked() -> None:
-    """Let a request go in any case."""
+@contextmanager
+def checked(check: Callable[[], None]) -> Iterator[None]:
+    """Have `check` called before this thread sends, after any log-in; what it raises prevents that."""
+    token = _checks.set((*_checks.get(), check))
+    try:
+        yield
+    finally:
+        _checks.reset(token)
 
 
 @contextmanager
@@ -73,7 +82,7 @@ def at_most(seconds: float) -> Iterator[None]:
 
 
 class Session:
-    """A connection that is logged in; for one thread."""
+    """A connection that is logged in; the SDK's services take it for one of the SDK's. For one thread."""
 
     def __init__(
         self, url: str, server: Server, log_in: Callable[[], str], token: str | None, seconds: float
@@ -85,27 +94,45 @@ class Session:
         self._seconds = seconds
         self.token = token or log_in()
 
-    def ask(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, check: Callable[[], None]
-    ) -> Answer:
-        """Ask, unless `check` raises; log in once more where the token is over.
+    def ask(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None = None) -> Answer:
+        """Ask, unless what `checked` asks for says no; log in once more where the token is over.
 
         Raises `Unanswered`, and what the log-in raises.
         """
-        answer = self._send(method, path, query, body, check)
+        answer = self._send(method, path, query, body)
         if answer.status == HTTPStatus.UNAUTHORIZED:
             self.token = self._log_in()
-            answer = self._send(method, path, query, body, check)
+            answer = self._send(method, path, query, body)
         return answer
 
-    def _send(
-        self, method: str, path: str, query: Mapping[str, str], body: bytes | None, check: Callable[[], None]
-    ) -> Answer:
+    def _send(self, method: str, path: str, query: Mapping[str, Any], body: bytes | None) -> Answer:
         address = f"{self._url}{path}{f'?{urlencode(sorted(query.items()))}' if query else ''}"
         headers = {**_HEADERS, "Authorization": f"Bearer {self.token}"}
-        check()
-        request = requests.Request(method, address, headers, data=body)
-        return self._server.ask(request, min(self._seconds, _longest.get()))
+        seconds = min(self._seconds, _longest.get())
+        for check in _checks.get():
+            check()
+        return self._server.ask(requests.Request(method, address, headers, data=body), seconds)
+
+    def system_service(self) -> Any:
+        """The first of the SDK's services."""
+        from ovirtsdk4.services import SystemService  # takes a second to load
+
+        return SystemService(self, "")
+
+    def send(self, request: http.Request) -> Answer:
+        """Ask for a service of the SDK's."""
+        body = None if request.body is None else request.body.encode()
+        return self.ask(request.method, request.path, request.query, body)
+
+    def wait(self, answer: Answer) -> http.Response:
+        """Give the answer as the SDK's services want it."""
+        return http.Response(answer.body, answer.status, [answer.content_type])
+
+    def check_xml_content_type(self, response: http.Response) -> None:
+        """Raise `ovirtsdk4.Error` for a document that the SDK must not parse."""
+        (content_type,) = response.headers
+        if not _is_xml(content_type):
+            raise ovirtsdk4.Error(f"The response content type '{content_type}' isn't the expected XML")
 
     def close(self) -> None:
         """Release it; the token stays."""
@@ -149,58 +176,45 @@ class EngineConnection:
         if danger and _said.is_news(self.url, danger):
             _log.warning("%s: %s", settings.address, danger)
 
-    def get(self, path: str, **query: str | int | bool) -> bytes:
-        """Read `/vms` and the like as the XML that the engine sent."""
-        answer = self._answer_to("GET", path, {name: _word(value) for name, value in query.items()})
-        if answer.status == HTTPStatus.OK and _is_xml(answer.content_type):
-            return answer.body
-        raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
+    @contextmanager
+    def session(self, path: str = "") -> Iterator[Session]:
+        """Lend one that is logged in, for the services of the SDK; `path` is what a failure names.
 
-    def send(
-        self,
-        method: str,
-        path: str,
-        body: bytes = b"",
-        *,
-        check: Callable[[], None] = _unchecked,
-        **query: str,
-    ) -> bytes:
-        """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer.
-
-        `check` is called right before it is sent, after any log-in; what it raises prevents that.
-        """
-        answer = self._answer_to(method, path, query, body or None, check)
-        fault = fault_of(answer.body)
-        if answer.status not in _CHANGED or fault:  # it may stand inside of an action that is echoed
-            raise failure_of_answer(answer.status, fault, self.settings, path, answer.body)
-        if answer.body and not _is_xml(answer.content_type):
-            raise failure_of(Unanswered(Cause.LOST, "what answers there sends no XML"), self.settings)
-        return answer.body
-
-    def _answer_to(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        body: bytes | None = None,
-        check: Callable[[], None] = _unchecked,
-    ) -> Answer:
-        """Ask in a session of its own; unless the engine has answered, that is dropped: it holds the request.
-
-        Its token stays.
+        Unless the engine has answered, it is dropped afterwards: it holds the request still; its token stays.
         """
         with self._changed:
             self._in_use += 1
             session = self._idle.pop() if self._idle else None
-        answer = None
+        usable = False
         try:
             session = session or self._open()  # which holds up no other thread
-            answer = session.ask(method, path, query, body, check)
-            return answer
-        except (Unanswered, LogInRefused) as error:
-            raise failure_of(error, self.settings) from None
+            yield session
+            usable = True
+        except SDK_ERRORS as error:
+            failure = failure_of(error, self.settings, path)
+            usable = isinstance(failure, EngineFault)
+            raise failure from None
         finally:
-            self._give_back(session, usable=answer is not None)
+            self._give_back(session, usable=usable)
+
+    def get(self, path: str, **query: str | int | bool) -> bytes:
+        """Read `/vms` and the like as the XML that the engine sent."""
+        words = {name: _word(value) for name, value in query.items()}
+        answer = self._send("GET", path, words)
+        if answer.status == HTTPStatus.OK and _is_xml(answer.content_type):
+            return answer.body
+        raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
+
+    def send(self, method: str, path: str, body: bytes = b"") -> bytes:
+        """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
+        answer = self._send(method, path, {}, body or None)
+        if answer.status in _CHANGED:
+            return answer.body
+        raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
+
+    def _send(self, method: str, path: str, query: Mapping[str, str], body: bytes | None = None) -> Answer:
+        with self.session(path) as session:
+            return session.ask(method, path, query, body)
 
     def _give_back(self, session: Session | None, *, usable: bool) -> None:
         """Keep it for the next request; what has closed it may have closed those that rest, too."""
@@ -229,7 +243,7 @@ class EngineConnection:
         for token in tokens if self._token is None else ():  # else it is the caller's, who may need it still
             try:
                 self._sso.log_out(token)
-            except Unanswered as error:
+            except SDK_ERRORS as error:
                 _log.debug("not logged out: %s", error)
 
     def __enter__(self) -> Self:

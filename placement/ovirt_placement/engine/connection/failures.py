@@ -8,9 +8,10 @@ import socket
 import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlparse
 
+import ovirtsdk4
 import requests
 import urllib3
 from lxml import etree
@@ -143,6 +144,8 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         waiting += [each for each in inner if isinstance(each, BaseException)]
 
 
+#: What a session raises, and the SDK's services over it.
+SDK_ERRORS: tuple[type[Exception], ...] = (ovirtsdk4.Error, Unanswered, LogInRefused)
 #: A longer text holds no fault of the engine's.
 _LONGEST_FAULT = 2**20
 #: How a listener that expects TLS ends a connection without it.
@@ -217,6 +220,16 @@ def fails_to_follow(body: bytes) -> bool:
     return b"Problem following" in page and b"WebFaultException: HTTP 400" in page
 
 
+def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserError:
+    """Sort an error of the SDK's services, whether an answer or the lack of one."""
+    code = getattr(error, "code", None)
+    if code is None:
+        return _failure_of_transport(error, settings)
+    given: Any = getattr(error, "fault", None)
+    fault = Fault() if given is None else Fault(unbroken(given.reason or ""), unbroken(given.detail or ""))
+    return failure_of_answer(code, fault, settings, path)
+
+
 def failure_of_answer(
     code: int, fault: Fault, settings: EngineSettings, path: str, body: bytes = b""
 ) -> UserError:
@@ -257,19 +270,20 @@ def failure_of_answer(
     return EngineFault(f"{settings.address}: {path}: the engine answers {code}{said}", code=code, fault=fault)
 
 
-def failure_of(error: Unanswered | LogInRefused, settings: EngineSettings) -> UserError:
-    """Sort the lack of an answer."""
+def _failure_of_transport(error: Exception, settings: EngineSettings) -> UserError:
     if isinstance(error, LogInRefused):
         return EngineSetupError(
             f"{settings.address}: the engine refuses {settings.username}: {error.said}."
             " Correct username or password_file under [engine]"
         )
-    cause, text = error.cause, str(error)
+    cause, text = error.cause if isinstance(error, Unanswered) else Cause.LOST, str(error)
     if cause is Cause.INTERRUPTED:
         return EngineAway(f"{settings.address}: the engine is not listened to: {text}", request_sent=True)
     if cause in (Cause.UNSENT, Cause.LOST):
-        said = f"{settings.address}: the engine does not answer: {text}{_way_on(text, settings)}"
-        return EngineAway(said, request_sent=cause is Cause.LOST)
+        hint = _way_on(text, settings) if isinstance(error, Unanswered) else ""
+        return EngineAway(
+            f"{settings.address}: the engine does not answer: {text}{hint}", request_sent=cause is Cause.LOST
+        )
     if cause is Cause.NO_ENGINE:
         return _no_engine(settings)
     if cause is Cause.NO_AUTHORITY:

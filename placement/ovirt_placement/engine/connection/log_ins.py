@@ -19,6 +19,7 @@ from typing import IO, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
+import ovirtsdk4
 
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.exchanges import Answer, Trust, ask_once
@@ -198,8 +199,7 @@ _SCOPE: Final = "ovirt-app-api"
 _LOG_OUT_SECONDS: Final = 0.5
 _LONGEST_TOKEN: Final = 4096
 VARIABLE: Final = "OVIRT_TOKEN"
-USER_AGENT: Final = "ovirt-placement"
-_HEADERS: Final = {"Accept": "application/json", "User-Agent": USER_AGENT}
+_HEADERS: Final = {"Accept": "application/json", "User-Agent": f"PythonSDK/{ovirtsdk4.get_version()}"}
 
 
 def url_of(settings: EngineSettings) -> str:

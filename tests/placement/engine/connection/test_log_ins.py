@@ -250,7 +250,7 @@ def test_a_token_that_the_engine_forgets_is_renewed_once_for_each_session(server
     assert server.tokens.revoke_all() == 0  # it has logged out
 
 
-def test_a_change_that_was_refused_for_its_token_is_sent_again_and_once(server: Server) -> None:
+def test_what_the_sdk_was_refused_for_its_token_is_sent_again_and_once(server: Server) -> None:
     with connected(server.api_url) as connection:
         connection.get("/clusters")
         server.tokens.revoke_all()
