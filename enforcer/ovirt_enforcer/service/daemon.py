@@ -113,23 +113,22 @@ class Daemon:
 
     def cycle(self) -> float:
         """Do what is due; return the seconds until something will be."""
-        with self._store.reads_together():
-            try:
-                with self._metrics.cycle_seconds.time():
-                    pause = self._cycle()
-            except Exception as error:  # no failure may end the daemon
-                self._cycles.failed(error)
-                self.parts.recorder.failed(error)
-                return min(self._cycles.pause, self._leader.seconds_until_due())
-            if not self.parts.epoch:
-                self._cycles.followed()
-                return pause
-            last = self._last_reading
-            self._cycles.ended(engine_asked=last is not None)
-            if self.parts.goes_on():  # what is about to stop has looked at nothing
-                waiting = {vm for work in self._clusters.values() for vm in work.last_plan.waiting}
-                self._cycles.write_down(None if last is None else partial(last.cycle, waiting))
+        try:
+            with self._metrics.cycle_seconds.time():
+                pause = self._cycle()
+        except Exception as error:  # no failure may end the daemon
+            self._cycles.failed(error)
+            self.parts.recorder.failed(error)
+            return min(self._cycles.pause, self._leader.seconds_until_due())
+        if not self.parts.epoch:
+            self._cycles.followed()
             return pause
+        last = self._last_reading
+        self._cycles.ended(engine_asked=last is not None)
+        if self.parts.goes_on():  # what is about to stop has looked at nothing
+            waiting = {vm for work in self._clusters.values() for vm in work.last_plan.waiting}
+            self._cycles.write_down(None if last is None else partial(last.cycle, waiting))
+        return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:
         """Look at once at the clusters that these concern."""

@@ -2,7 +2,6 @@
 
 import re
 import time
-from collections import Counter
 from contextlib import ExitStack, closing
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from ovirt_placement.store.sql.database import Database, StoreAway
 from ovirt_placement.store.sql.schema import metadata, missing_vms, schema_version
 from ovirt_service.errors import UserError
 from tests.placement.databases import database
-from tests.placement.store.conftest import Opening
 from tests.stored import prepared
 
 
@@ -195,50 +193,11 @@ def test_tables_that_another_made_are_seen_by_a_connection_that_found_none(url: 
     assert version_of(url) == [schema.VERSION]
 
 
-def test_reads_that_are_together_find_what_was_written_between_them(
-    opening: Opening, asked: Counter[str]
-) -> None:
-    reader, writer = opening(Store), opening(Store)
-    other = opening(Store, patience_seconds=6)  # with connections of its own
-    with reader.reads_together():
-        assert other.open_intents() == reader.open_intents() == ()
-        asked.clear()
-        prepared(writer, correlation_id="one")
-        prepared(other, correlation_id="two")
-        assert asked["transactions"] == 2
-        assert {found.correlation_id for found in reader.open_intents()} == {"one", "two"}
-        assert writer.history(within_seconds=60) == ()
-        assert asked["transactions"] == 2
-    asked.clear()
-    assert len(reader.open_intents()) == 2
-    assert asked["transactions"] == 1
-
-
-def test_reads_after_a_rest_are_in_a_transaction_of_their_own(
-    opening: Opening, monkeypatch: pytest.MonkeyPatch, asked: Counter[str]
-) -> None:
-    """A server ends one that rests: what reads on would find the store away."""
-    store, now = opening(Store), 0.0
-    monkeypatch.setattr("ovirt_placement.store.sql.connections.time.monotonic", lambda: now)
-    with store.reads_together():
-        store.open_intents()
-        asked.clear()
-        now = 0.9
-        store.open_intents()
-        assert asked["transactions"] == 0
-        now = 3.0
-        store.open_intents()
-        assert asked["transactions"] == 1
-
-
-def test_reads_that_are_together_follow_a_store_that_is_restored(tmp_path: Path) -> None:
+def test_reads_follow_a_store_that_is_restored(tmp_path: Path) -> None:
     file, restored = tmp_path / "store.db", tmp_path / "restored.db"
     with closing(Store(f"sqlite:///{restored}", engine="default", patience_seconds=5)) as kept:
         prepared(kept, correlation_id="kept")
-    with (
-        closing(Store(f"sqlite:///{file}", engine="default", patience_seconds=5)) as store,
-        store.reads_together(),
-    ):
+    with closing(Store(f"sqlite:///{file}", engine="default", patience_seconds=5)) as store:
         assert store.open_intents() == ()
         for ending in ("-wal", "-shm"):
             Path(f"{file}{ending}").unlink()

@@ -300,12 +300,6 @@ class StoreAccess:
             yield EngineRows(connection, self._engine)
 
     @contextmanager
-    def reads_together(self) -> Iterator[None]:
-        """Let this thread's reads of all parts that were opened alike share a transaction: see `Database`."""
-        with self._opened().reads_together():
-            yield
-
-    @contextmanager
     def _reading(self) -> Iterator[EngineRows]:
         with self._opened().reading() as connection:
             yield EngineRows(connection, self._engine)

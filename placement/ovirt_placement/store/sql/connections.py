@@ -7,12 +7,11 @@ import os
 import sqlite3  # noqa: F401 - root loads it before it becomes a user who may not read where Python is
 import time
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, exc, make_url
+from sqlalchemy import URL, Engine, create_engine, event, exc, make_url
 
 from ovirt_service.errors import UserError
 from ovirt_service.http.addresses import shown
@@ -21,8 +20,6 @@ from ovirt_service.http.addresses import shown
 _LONGEST_STATEMENT_SECONDS = 30
 #: How much longer an answer may take than a server that works lets a statement take.
 _MORE_SECONDS = 2
-#: Reads share a transaction while they follow one another so soon: a server ends one that rests for 5 s.
-_LONGEST_REST_SECONDS = 1.0
 
 #: The device and the inode of an SQLite store.
 StoreFile = tuple[int, int] | None
@@ -180,36 +177,6 @@ def reason_of(error: Exception) -> str:
     """Take the driver's first line, which says what is wrong; the rest is SQL and a link."""
     original = getattr(error, "orig", None) or error
     return str(original).strip().splitlines()[0]
-
-
-class SharedReads:
-    """The transaction that one thread's reads share; begun by the first, and again after a rest."""
-
-    def __init__(self) -> None:
-        self._connection: Connection | None = None
-        self._file: StoreFile = None
-        self._used_at = 0.0
-
-    @contextmanager
-    def connected(self, engine: Engine, file: StoreFile) -> Iterator[Connection]:
-        """Give the connection to this file."""
-        if file != self._file or time.monotonic() > self._used_at + _LONGEST_REST_SECONDS:
-            self.end()
-        if self._connection is None:
-            self._connection, self._file = engine.connect(), file
-        try:
-            yield self._connection
-        except BaseException:
-            self.end()
-            raise
-        self._used_at = time.monotonic()
-
-    def end(self) -> None:
-        """End the transaction; a server may have ended it already."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with contextlib.suppress(exc.DBAPIError):
-                connection.close()
 
 
 # -- What is wrong with a store, and the command that helps: databases name the one at most.

@@ -21,7 +21,6 @@ from ovirt_placement.store.sql.connections import (
     RESTORE,
     UNREADABLE,
     Fault,
-    SharedReads,
     StoreFile,
     code_of,
     find_server_fault,
@@ -118,7 +117,6 @@ class Database:
         #: The file that connections are open to.
         self._file: StoreFile = None
         self._lock = threading.Lock()
-        self._shared_reads = threading.local()
 
     @property
     def name(self) -> str:
@@ -135,31 +133,11 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection to read by, within the transaction that this thread's reads share, if they do."""
-        shared: SharedReads | None = getattr(self._shared_reads, "now", None)
+        """Give a connection to read by, without a transaction, whose ends a server would be asked for."""
         with self._failing():
             self._check_once()
-            with (
-                self._engine.connect() if shared is None else shared.connected(self._engine, self._file)
-            ) as connection:
+            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
                 yield connection
-
-    @contextmanager
-    def reads_together(self) -> Iterator[None]:
-        """Let all reads of this thread share a transaction until the end of the block.
-
-        Each still finds what was committed before it, and what is written is in transactions of its own.
-        One that rests is ended, and the next read begins another.
-        """
-        if getattr(self._shared_reads, "now", None) is not None:
-            yield
-            return
-        shared = self._shared_reads.now = SharedReads()
-        try:
-            yield
-        finally:
-            self._shared_reads.now = None
-            shared.end()
 
     @contextmanager
     def _begun(self, engine: Engine) -> Iterator[Connection]:
@@ -192,7 +170,7 @@ class Database:
     def leave_to_parent(self) -> None:
         """Go on with connections of one's own; what a thread of the parent held is held by none here."""
         self._engine.dispose(close=False)
-        self._lock, self._shared_reads = threading.Lock(), threading.local()
+        self._lock = threading.Lock()
 
     def close(self) -> None:
         """Close its connections, unless others have opened it as well."""
