@@ -113,48 +113,31 @@ class EventCode(IntEnum):
     AFFINITY_RULES_ENFORCEMENT_MANAGER_START = 10780
 
 
-STARTED = frozenset({EventCode.VM_MIGRATION_START, EventCode.VM_MIGRATION_START_SYSTEM_INITIATED})
-DONE = frozenset({EventCode.VM_MIGRATION_DONE})
-FAILED = frozenset(
-    {
-        EventCode.VM_MIGRATION_ABORT,
-        EventCode.VM_MIGRATION_FAILED,
-        EventCode.VM_MIGRATION_TO_SERVER_FAILED,
-        EventCode.VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE,
-        EventCode.VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE_NO_DESTINATION_VDS,
-    }
+def codes(names: str) -> frozenset[EventCode]:
+    """Those of these names."""
+    return frozenset(EventCode[name] for name in names.split())
+
+
+STARTED = codes("VM_MIGRATION_START VM_MIGRATION_START_SYSTEM_INITIATED")
+DONE = codes("VM_MIGRATION_DONE")
+FAILED = codes(
+    "VM_MIGRATION_ABORT VM_MIGRATION_FAILED VM_MIGRATION_TO_SERVER_FAILED"
+    " VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE"
+    " VM_MIGRATION_FAILED_DURING_MOVE_TO_MAINTENANCE_NO_DESTINATION_VDS"
 )
 #: Of a migration that did not begin: what the engine would not have, or found no host for.
-REFUSED = FAILED | {EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO}
-CANCELLED = frozenset({EventCode.VM_CANCEL_MIGRATION})
-#: A VM started on a host, by a user's command or by the engine's own.
-VM_STARTED = frozenset(
-    {
-        EventCode.USER_RUN_VM,
-        EventCode.USER_RUN_VM_ON_NON_DEFAULT_VDS,
-        EventCode.USER_STARTED_VM,
-        EventCode.VDS_INITIATED_RUN_VM,
-    }
-)
-#: A VM that did not start, or could not be restarted.
-START_FAILED = frozenset(
-    {
-        EventCode.USER_FAILED_RUN_VM,
-        EventCode.USER_INITIATED_RUN_VM_FAILED,
-        EventCode.VDS_INITIATED_RUN_VM_FAILED,
-        EventCode.RUN_VM_FAILED,
-    }
-)
+REFUSED = FAILED | codes("VM_MIGRATION_NO_VDS_TO_MIGRATE_TO")
+CANCELLED = codes("VM_CANCEL_MIGRATION")
+#: The engine tried one target without success and looks for another.
+LOOKS_FOR_ANOTHER = codes("VM_MIGRATION_TRYING_RERUN")
 MIGRATION_CODES = (
-    STARTED
-    | DONE
-    | FAILED
-    | CANCELLED
-    | {
-        EventCode.VM_MIGRATION_TRYING_RERUN,
-        EventCode.VM_CANCEL_MIGRATION_FAILED,
-        EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO,
-    }
+    STARTED | DONE | REFUSED | CANCELLED | LOOKS_FOR_ANOTHER | codes("VM_CANCEL_MIGRATION_FAILED")
+)
+#: A VM started on a host, by a user's command or by the engine's own.
+VM_STARTED = codes("USER_RUN_VM USER_RUN_VM_ON_NON_DEFAULT_VDS USER_STARTED_VM VDS_INITIATED_RUN_VM")
+#: A VM that did not start, or could not be restarted.
+START_FAILED = codes(
+    "USER_FAILED_RUN_VM USER_INITIATED_RUN_VM_FAILED VDS_INITIATED_RUN_VM_FAILED RUN_VM_FAILED"
 )
 
 #: How many of the newest events are looked through where the engine's search finds nothing.

@@ -6,7 +6,8 @@ VM and the host that it names: one reading too many is cheap, one too few is a w
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -14,11 +15,13 @@ from ovirt_placement.engine.events import (
     CANCELLED,
     DONE,
     FAILED,
+    LOOKS_FOR_ANOTHER,
     START_FAILED,
     STARTED,
     VM_STARTED,
     EngineEvent,
     EventCode,
+    codes,
 )
 from ovirt_placement.engine.vms import NO_DETAILS, Detail
 from ovirt_placement.inventory.service.schedule import Effect, Subject, SubjectKind
@@ -87,7 +90,7 @@ class Feed:
 
 #: The engine has started: whatever happened while it was down was not logged. Of its own accord it writes the
 #: second, where it enforces affinity groups; only ovirt-engine-notifier writes the first.
-ENGINE_STARTED = frozenset({EventCode.VDC_START, EventCode.AFFINITY_RULES_ENFORCEMENT_MANAGER_START})
+ENGINE_STARTED = codes("VDC_START AFFINITY_RULES_ENFORCEMENT_MANAGER_START")
 #: These report what was found, or could not be done, and change nothing: among them all external events.
 _WITHOUT_EFFECT = frozenset(
     code
@@ -111,25 +114,19 @@ SUBJECTS: Mapping[int, SubjectKind] = {
     if word in code.name
 }
 #: A tag has another name, or is gone: which VMs had it, they do not report.
-TAGS_CHANGED = {EventCode.USER_UPDATE_TAG, EventCode.USER_REMOVE_TAG}
+TAGS_CHANGED = codes("USER_UPDATE_TAG USER_REMOVE_TAG")
 #: A host has other tags: nothing but a reading of the tags of hosts shows which.
-HOST_TAGS_CHANGED = {EventCode.USER_ATTACH_TAG_TO_VDS, EventCode.USER_DETACH_VDS_FROM_TAG}
+HOST_TAGS_CHANGED = codes("USER_ATTACH_TAG_TO_VDS USER_DETACH_VDS_FROM_TAG")
 #: The dialogs that edit a VM or a host also put it into affinity groups and labels, which these alone report.
 #: Source: the engine's UpdateVmCommand and UpdateVdsCommand.
-MEMBERSHIPS_CHANGED = {EventCode.USER_UPDATE_VM, EventCode.USER_UPDATE_VDS}
+MEMBERSHIPS_CHANGED = codes("USER_UPDATE_VM USER_UPDATE_VDS")
 #: The host is lost, or back: what ran there changes with it.
-WITH_ITS_VMS = {
-    EventCode.VDS_FAILURE,
-    EventCode.VDS_DETECTED,
-    EventCode.VDS_RECOVER,
-    EventCode.VDS_MAINTENANCE,
-    EventCode.VDS_SET_NONOPERATIONAL,
-}
+WITH_ITS_VMS = codes("VDS_FAILURE VDS_DETECTED VDS_RECOVER VDS_MAINTENANCE VDS_SET_NONOPERATIONAL")
 
 #: Names of VMs have no blanks (the engine's NO_SPECIAL_CHARACTERS_EXTRA_I18N), lists of them have commas.
 _VMS = r"(?P<vms>\S+(, \S+)*)"
-_OF_DISK = re.compile(rf" associated to the VMs {_VMS} (was|from)")
 #: Events that refer to no VM: permissions granted and removed, tags attached and detached, disks removed.
+_OF_DISK = re.compile(rf" associated to the VMs {_VMS} (was|from)")
 _NAMES_VMS: Mapping[int, tuple[Detail, re.Pattern[str]]] = {
     EventCode.USER_ADD_PERMISSION: (Detail.OWNER, re.compile(rf" on VM {_VMS}, by ")),
     EventCode.USER_REMOVE_PERMISSION: (Detail.OWNER, re.compile(rf" from VM {_VMS} by ")),
@@ -140,12 +137,28 @@ _NAMES_VMS: Mapping[int, tuple[Detail, re.Pattern[str]]] = {
     EventCode.USER_REMOVE_DISK_ATTACHED_TO_VMS_INITIATED: (Detail.DISKS, _OF_DISK),
 }
 
-_RUNS = {EventCode.USER_RUN_VM, EventCode.USER_STARTED_VM}
-DOWN = {
-    EventCode.VM_DOWN,
-    EventCode.VM_DOWN_ERROR,
-    EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE,
-    EventCode.USER_SUSPEND_VM_OK,
+#: The VM died, or its host did and was fenced.
+_CRASHED = codes("VM_DOWN_ERROR VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE")
+#: It runs again, or went down as a user wanted.
+_OVER = VM_STARTED | codes("VM_DOWN")
+DOWN = _CRASHED | codes("VM_DOWN USER_SUSPEND_VM_OK")
+#: It could not be started or restarted, or is down again.
+_ENDED = START_FAILED | codes("VM_DOWN VM_DOWN_ERROR USER_RUN_VM_AS_STATELESS_FINISHED_FAILURE")
+
+
+def _has_status(status: str | None, found: Vm | Host | None) -> bool:
+    return found is not None and found.status == status
+
+
+#: Whether an event that names this host, if any, shows its effect on what is read of a VM; None is gone.
+_EFFECTS: Mapping[frozenset[EventCode], Callable[[str | None, Any], bool]] = {
+    codes("USER_RUN_VM USER_STARTED_VM"): lambda host, vm: (
+        vm is not None and vm.host is not None and host in (None, vm.host) and vm.status != "wait_for_launch"
+    ),
+    DOWN: lambda _, vm: vm is None or vm.host is None,
+    STARTED: lambda host, vm: vm is not None and (vm.status == "migrating" or host not in (None, vm.host)),
+    DONE | codes("VM_STATUS_RESTORED"): lambda _, vm: _has_status("up", vm),
+    FAILED | CANCELLED: lambda _, vm: vm is None or vm.status != "migrating",
 }
 _HOST_STATUS: Mapping[int, str] = {
     EventCode.VDS_FAILURE: "non_responsive",
@@ -165,10 +178,11 @@ def reported_by(event: EngineEvent) -> tuple[Subject, Effect | None] | None:
     if (kind := SUBJECTS.get(event.code)) is not None:
         return Subject(kind, (event.cluster or "") if kind is SubjectKind.CLUSTER else ""), None
     if event.vm is not None:
-        return Subject(SubjectKind.VM, event.vm), _effect_on_vm(event)
+        shows = next((shows for kinds, shows in _EFFECTS.items() if event.code in kinds), None)
+        return Subject(SubjectKind.VM, event.vm), None if shows is None else partial(shows, event.host)
     if event.host is not None:
         status = _HOST_STATUS.get(event.code)
-        return Subject(SubjectKind.HOST, event.host), None if status is None else _has_status(status)
+        return Subject(SubjectKind.HOST, event.host), None if status is None else partial(_has_status, status)
     return None if event.cluster is None else (Subject(SubjectKind.CLUSTER, event.cluster), None)
 
 
@@ -179,40 +193,8 @@ def vms_named(event: EngineEvent) -> tuple[Detail, tuple[str, ...]]:
     return (NO_DETAILS, ()) if found is None else (detail, tuple(found["vms"].split(", ")))
 
 
-def _effect_on_vm(event: EngineEvent) -> Effect | None:
-    """How an event's effect on a VM is recognised, which runs on no host where the VM is gone."""
-    host, code = event.host, event.code
-    if code in _RUNS:
-        return lambda vm: (
-            isinstance(vm, Vm)
-            and vm.host is not None
-            and host in (None, vm.host)
-            and vm.status != "wait_for_launch"
-        )
-    if code in DOWN:
-        return lambda vm: not isinstance(vm, Vm) or vm.host is None
-    if code in STARTED:
-        return lambda vm: isinstance(vm, Vm) and (vm.status == "migrating" or host not in (None, vm.host))
-    if code in DONE | {EventCode.VM_STATUS_RESTORED}:
-        return _has_status("up")
-    if code in FAILED | CANCELLED:
-        return lambda vm: not isinstance(vm, Vm) or vm.status != "migrating"
-    return None
-
-
-def _has_status(status: str) -> Effect:
-    return lambda found: isinstance(found, Vm | Host) and found.status == status
-
-
 #: Takes a VM, the host that it starts on, None for none, and the moment before which that was decided.
 Heard = Callable[[str, str | None, float], object]
-
-#: The VM could not be started or restarted, or is down again.
-_ENDED = START_FAILED | {
-    EventCode.VM_DOWN,
-    EventCode.VM_DOWN_ERROR,
-    EventCode.USER_RUN_VM_AS_STATELESS_FINISHED_FAILURE,
-}
 
 
 def reported_start(event: EngineEvent, began: float, heard: Heard) -> None:
@@ -224,14 +206,6 @@ def reported_start(event: EngineEvent, began: float, heard: Heard) -> None:
             heard(event.vm, None, began)
 
 
-#: It died, or its host did and was fenced.
-_CRASHED = frozenset({EventCode.VM_DOWN_ERROR, EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE})
-#: It runs again, or went down as a user wanted.
-_OVER = VM_STARTED | {EventCode.VM_DOWN}
-
-
-#: The engine tried one target without success and looks for another.
-_LOOKS_FOR_ANOTHER = EventCode.VM_MIGRATION_TRYING_RERUN
 #: What the event of a migration's start says between the names of its source and its target, and next.
 _BEFORE_THE_TARGET = ", Destination: "
 _AFTER_THE_TARGET = (", User: ", ", Reason: ")
@@ -274,7 +248,7 @@ class VmReports:
         if vm is not None and newer and event.code in STARTED:
             target = destination(event.description, vm.name, {host.name: host.id for host in hosts})
             self._migrations[event.vm] = _Migration(event.id, target, now)
-        elif newer and event.code in DONE | FAILED | CANCELLED | {_LOOKS_FOR_ANOTHER}:
+        elif newer and event.code in DONE | FAILED | CANCELLED | LOOKS_FOR_ANOTHER:
             self._migrations[event.vm] = _Migration(event.id, None, now)
 
     def read(self, vm: Vm, began: float) -> None:
