@@ -30,40 +30,16 @@ from ovirt_placement.model.infrastructure import HOST_STATUSES, HostStatistics
 
 def _groups_of(element: xml.Element | None, cluster_id: str) -> Iterator[AffinityGroup]:
     for entry in () if element is None else element.iterchildren("affinity_group"):
-        yield AffinityGroup(
-            id=xml.identity(entry),
-            name=xml.text(entry.find("name")),
-            cluster=cluster_id,
-            priority=xml.decimal(entry.find("priority"), 1.0),
-            vms_rule=_rule(entry.find("vms_rule")),
-            hosts_rule=_rule(entry.find("hosts_rule")),
-            vms=xml.references(entry.find("vms"), "vm"),
-            hosts=xml.references(entry.find("hosts"), "host"),
-            vm_labels=xml.references(entry.find("vm_labels"), "affinity_label"),
-            host_labels=xml.references(entry.find("host_labels"), "affinity_label"),
-        )
+        rules = {name: xml.record(AffinityRule, entry.find(name)) for name in ("vms_rule", "hosts_rule")}
+        priority = xml.decimal(entry.find("priority"), 1.0)
+        yield xml.record(AffinityGroup, entry, cluster=cluster_id, priority=priority, **rules)
 
 
 def labels(content: bytes) -> tuple[AffinityLabel, ...]:
     """Read `/affinitylabels?follow=vms,hosts`."""
     return tuple(
-        AffinityLabel(
-            id=xml.identity(element),
-            name=xml.text(element.find("name")),
-            vms=xml.references(element.find("vms"), "vm"),
-            hosts=xml.references(element.find("hosts"), "host"),
-            implicit=xml.flag(element.find("has_implicit_affinity_group")),
-        )
-        for element in xml.elements(content, "affinity_label")
-    )
-
-
-def _rule(element: xml.Element | None) -> AffinityRule:
-    fields = xml.children(element, "enabled", "positive", "enforcing")
-    return AffinityRule(
-        enabled=xml.flag(fields.get("enabled")),
-        positive=xml.flag(fields.get("positive")),
-        enforcing=xml.flag(fields.get("enforcing")),
+        xml.record(AffinityLabel, one, implicit=xml.flag(one.find("has_implicit_affinity_group")))
+        for one in xml.elements(content, "affinity_label")
     )
 
 
@@ -126,33 +102,20 @@ def option_values(content: bytes) -> dict[str, str]:
 
 def data_centers(content: bytes) -> tuple[DataCenter, ...]:
     """Read `/datacenters`."""
-    return tuple(
-        DataCenter(
-            id=xml.identity(element),
-            name=xml.text(element.find("name")),
-            local_storage=xml.flag(element.find("local")),
-        )
-        for element in xml.elements(content, "data_center")
-    )
+    found = xml.elements(content, "data_center")
+    return tuple(xml.record(DataCenter, one, local_storage=xml.flag(one.find("local"))) for one in found)
 
 
 def networks(content: bytes) -> tuple[Network, ...]:
     """Read `/networks`."""
-    return tuple(
-        Network(id=xml.identity(element), name=xml.text(element.find("name")))
-        for element in xml.elements(content, "network")
-    )
+    return tuple(xml.record(Network, one) for one in xml.elements(content, "network"))
 
 
 def vnic_profiles(content: bytes) -> tuple[VnicProfile, ...]:
     """Read `/vnicprofiles`."""
+    found = xml.elements(content, "vnic_profile")
     return tuple(
-        VnicProfile(
-            id=xml.identity(element),
-            name=xml.text(element.find("name")),
-            network=xml.reference(element.find("network")) or "",
-        )
-        for element in xml.elements(content, "vnic_profile")
+        xml.record(VnicProfile, one, network=xml.reference(one.find("network")) or "") for one in found
     )
 
 

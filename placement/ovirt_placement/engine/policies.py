@@ -70,30 +70,14 @@ Entries = Mapping[str, int]
 
 def read_units(connection: EngineConnection) -> dict[str, PolicyUnit]:
     """Read all policy units, by id. Raises what `EngineConnection.get` raises, as all here do."""
-    return {
-        xml.identity(element): PolicyUnit(
-            name=xml.text(element.find("name")),
-            internal=xml.flag(element.find("internal")),
-            enabled=xml.flag(element.find("enabled")),
-            type=xml.text(element.find("type")),
-            properties=xml.properties(element.find("properties")),
-        )
-        for element in xml.elements(get_collection(connection, "/schedulingpolicyunits"), _UNIT)
-    }
+    found = xml.elements(get_collection(connection, "/schedulingpolicyunits"), _UNIT)
+    return {xml.identity(one): xml.record(PolicyUnit, one) for one in found}
 
 
 def read_heads(connection: EngineConnection) -> tuple[PolicyHead, ...]:
     """Read all policies, without their units."""
-    return tuple(
-        PolicyHead(
-            id=xml.identity(element),
-            name=xml.text(element.find("name")),
-            description=xml.text(element.find("description")),
-            locked=xml.flag(element.find("locked")),
-            properties=xml.properties(element.find("properties")),
-        )
-        for element in xml.elements(connection.get("/schedulingpolicies"), "scheduling_policy")
-    )
+    found = xml.elements(connection.get("/schedulingpolicies"), "scheduling_policy")
+    return tuple(xml.record(PolicyHead, one) for one in found)
 
 
 def _entries(content: bytes, name: str) -> Iterator[tuple[str, int]]:

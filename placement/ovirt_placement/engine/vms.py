@@ -5,7 +5,7 @@ The engine knows no owner of a VM: it is found by tags and permissions, which co
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime
 from enum import Flag, auto
 from typing import TYPE_CHECKING, NamedTuple
@@ -132,7 +132,7 @@ def _found(element: xml.Element) -> FoundVm:
         migratable=xml.text(policy.get("affinity")) == "migratable",
         hosted_engine=hosted_engine,
         running_since=_moment(fields.get("start_time")) if host else None,
-        pinned_hosts=xml.references(policy.get("hosts"), "host"),
+        pinned_hosts=xml.references(policy.get("hosts")),
         threads_per_core=max(1, xml.number(topology.get("threads"), 1)),
         cpu_sockets=max(1, xml.number(topology.get("sockets"), 1)) if pinning in EXCLUSIVE else 1,
         cpu_pinning=pinning,
@@ -142,13 +142,13 @@ def _found(element: xml.Element) -> FoundVm:
         architecture=architecture,
         max_memory_mb=max_memory_mb if architecture.startswith("ppc") else None,
         tags=tags(fields.get("tags")),
-        custom_properties=xml.properties(fields.get("custom_properties"), "custom_property"),
+        custom_properties=xml.properties(fields.get("custom_properties")),
         template=xml.reference(fields.get("template")),
         instance_type=xml.reference(fields.get("instance_type")),
         quota=xml.reference(fields.get("quota")),
         cpu_profile=xml.reference(fields.get("cpu_profile")),
-        disks=_disks(fields.get("disk_attachments")),
-        nics=_nics(fields.get("nics")),
+        disks=tuple(_disks(fields.get("disk_attachments"))),
+        nics=tuple(_nics(fields.get("nics"))),
     )
     return FoundVm(vm, _grants(fields.get("permissions")))
 
@@ -177,34 +177,20 @@ def tags(element: xml.Element | None) -> tuple[str, ...]:
     return tuple(xml.text(entry.find("name")) for entry in entries)
 
 
-def _disks(element: xml.Element | None) -> tuple[Disk, ...]:
+def _disks(element: xml.Element | None) -> Iterator[Disk]:
     """Read disk attachments; the profile is there where the disk itself was followed."""
-    found = []
     for entry in () if element is None else element.iterchildren("disk_attachment"):
         fields = xml.children(entry, "bootable", "disk")
-        profile = xml.children(fields.get("disk"), "disk_profile").get("disk_profile")
-        found.append(
-            Disk(
-                id=xml.reference(fields.get("disk")) or xml.identity(entry),
-                bootable=xml.flag(fields.get("bootable")),
-                profile=xml.reference(profile),
-            )
-        )
-    return tuple(found)
+        disk, bootable = fields.get("disk"), xml.flag(fields.get("bootable"))
+        profile = xml.reference(xml.children(disk, "disk_profile").get("disk_profile"))
+        yield Disk(id=xml.reference(disk) or xml.identity(entry), bootable=bootable, profile=profile)
 
 
-def _nics(element: xml.Element | None) -> tuple[Nic, ...]:
-    found = []
+def _nics(element: xml.Element | None) -> Iterator[Nic]:
     for entry in () if element is None else element.iterchildren("nic"):
         fields = xml.children(entry, "name", "vnic_profile")
-        found.append(
-            Nic(
-                id=xml.identity(entry),
-                name=xml.text(fields.get("name")),
-                vnic_profile=xml.reference(fields.get("vnic_profile")),
-            )
-        )
-    return tuple(found)
+        name, profile = xml.text(fields.get("name")), xml.reference(fields.get("vnic_profile"))
+        yield Nic(id=xml.identity(entry), name=name, vnic_profile=profile)
 
 
 def _statistics(element: xml.Element) -> VmStatistics:

@@ -2,9 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Final
+from functools import cache
+from typing import Any, Final, TypeVar, get_type_hints
 
 from lxml import etree
 
@@ -13,6 +14,7 @@ from ovirt_service.text import unbroken
 
 Element = etree._Element
 Children = dict[str, Element]
+_Record = TypeVar("_Record")
 
 #: What stands for a collection that the engine does not have.
 EMPTY: Final = "none"
@@ -120,20 +122,40 @@ def reference(element: Element | None) -> str | None:
     return None if element is None else element.get("id")
 
 
-def references(element: Element | None, name: str) -> tuple[str, ...]:
+def references(element: Element | None) -> tuple[str, ...]:
     """Return the ids within a list of references; an absent list is empty."""
-    if element is None:
-        return ()
-    return tuple(found for child in element.iterchildren(name) if (found := child.get("id")) is not None)
+    entries = () if element is None else element.iterchildren()
+    return tuple(found for entry in entries if (found := entry.get("id")) is not None)
 
 
-def properties(element: Element | None, name: str = "property") -> dict[str, str]:
+def properties(element: Element | None) -> dict[str, str]:
     """Return the names and values within a list of properties; an absent list is empty."""
     found = {}
-    for entry in () if element is None else element.iterchildren(name):
+    for entry in () if element is None else element.iterchildren():
         fields = children(entry, "name", "value")
         found[text(fields.get("name"))] = text(fields.get("value"))
     return found
+
+
+#: How a field of a record is read, by its type.
+_READERS: Final[Mapping[Any, Callable[[Element | None], Any]]] = {
+    str: text, bool: flag, int: number, tuple[str, ...]: references, dict[str, str]: properties
+}  # fmt: skip
+
+
+@cache
+def _readers_of(kind: type) -> Mapping[str, Callable[[Element | None], Any]]:
+    return {name: _READERS[hint] for name, hint in get_type_hints(kind).items() if hint in _READERS}
+
+
+def record(kind: type[_Record], element: Element | None, **given: Any) -> _Record:
+    """Read a record: of what is not given, each field from the child of its name, as its type says."""
+    readers = _readers_of(kind)  # type: ignore[arg-type]  # a class can be hashed
+    if element is not None and "id" in readers:
+        given.setdefault("id", identity(element))
+    found = {} if element is None else {child.tag: child for child in element.iterchildren()}
+    given.update((name, read(found.get(name))) for name, read in readers.items() if name not in given)
+    return kind(**given)
 
 
 def identity(element: Element) -> str:
