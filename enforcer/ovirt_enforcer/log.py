@@ -1,15 +1,18 @@
-"""What the daemon logs: all its texts, what is said once, pauses after failures; and the audit log.
+"""What the daemon says: all texts of its log and of its notices, what is said once, and the audit log.
 
-Notifications, which know no log of ours, say themselves what becomes of them. Sentences that are others', of
-an answer or an error, are logged as they are.
+Notifications say themselves what becomes of them. Sentences that are others', of an answer or an error, are
+logged as they are.
 """
 
 import logging
 import re
-from collections.abc import Callable, Sequence
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, Final
+from enum import Enum, StrEnum
+from string import Template
+from typing import Any, Final, Self
 
 from ovirt_service.daemon import BackOff
 from ovirt_service.errors import UserError
@@ -82,6 +85,138 @@ class LogText(Enum):
 
 def report(text: LogText, **facts: object) -> None:
     _log.log(text.level, "%s", text.words.format(**facts))
+
+
+class Severity(StrEnum):
+    """The engine's words."""
+
+    NORMAL = "normal"
+    WARNING = "warning"
+    ERROR = "error"
+    ALERT = "alert"
+
+
+_NORMAL, _WARNS, _ERROR, _ALERT = Severity
+
+
+class NoticeKind(StrEnum):
+    """What is always so of each kind of notices; names stand in a text."""
+
+    severity: Severity
+    #: The alert of a webhook that it begins, those that it ends, and the facts that distinguish alerts of one
+    #: name.
+    begins: str
+    ends: str
+    by: str
+    #: Unless the configuration has another; it may speak of these, and of the engine by its configured name.
+    sentence: str
+    facts: frozenset[str]
+
+    RULE_VIOLATED = (
+        "rule_violated", _WARNS, "RuleViolated", "", "cluster rule",
+        "$rule in cluster $cluster is violated",
+    )  # fmt: skip
+    RULE_REPAIRED = (
+        "rule_repaired", _NORMAL, "", "RuleViolated", "cluster rule",
+        "$rule in cluster $cluster is no longer violated",
+    )  # fmt: skip
+    PLAN_WAITS = (
+        "plan_waits", _WARNS, "PlanWaits", "", "cluster",
+        "plan $plan of cluster $cluster waits for approval: ovirt-enforcer approve $plan",
+    )  # fmt: skip
+    MIGRATION_FAILED = (
+        "migration_failed", _WARNS, "MigrationFailed", "", "cluster vm",
+        "migration of VM $vm to host $host failed: $reason", "cluster",
+    )  # fmt: skip
+    BREAKER_OPEN = (
+        "breaker_open", _ERROR, "BreakerOpen", "", "cluster",
+        "migrations in cluster $cluster wait: $reason",
+    )  # fmt: skip
+    HA_ALERT = (
+        "ha_alert", _ALERT, "HaReservation", "HaReservationUnknown", "cluster",
+        "cluster $cluster does not survive what its HA reservation is to survive: $losses",
+        "vms_without_home", "missing_mb",
+    )  # fmt: skip
+    HA_ALL_CLEAR = (
+        "ha_all_clear", _NORMAL, "", "HaReservation HaReservationUnknown", "cluster",
+        "HA reservation of cluster $cluster: $state",
+    )  # fmt: skip
+    HA_UNKNOWN = (
+        "ha_unknown", _WARNS, "HaReservationUnknown", "", "cluster",
+        "not known whether all highly available VMs of cluster $cluster would be started again: $reason",
+    )  # fmt: skip
+    MAINTENANCE_ENDED = (
+        "maintenance_ended", _NORMAL, "", "MaintenanceFailed", "cluster",
+        "maintenance run $run of cluster $cluster has ended: $reason",
+    )  # fmt: skip
+    MAINTENANCE_FAILED = (
+        "maintenance_failed", _ALERT, "MaintenanceFailed", "", "cluster",
+        "maintenance run $run of cluster $cluster has ended before its time: $reason",
+    )  # fmt: skip
+    DRAIN_BLOCKED = (
+        "drain_blocked", _WARNS, "DrainBlocked", "", "cluster host",
+        "host $host of cluster $cluster does not arrive in maintenance: $reason",
+    )  # fmt: skip
+    LEADER_CHANGED = (
+        "leader_changed", _NORMAL, "LeaderChanged", "", "",
+        "enforcer $leader leads from now on, in epoch $epoch",
+    )  # fmt: skip
+    ENGINE_AWAY = "engine_away", _ERROR, "EngineAway", "", "", "engine $engine is away: $reason"
+    ENGINE_BACK = "engine_back", _NORMAL, "", "EngineAway", "", "engine $engine answers again"
+    UNITS_DISABLED = (
+        "units_disabled", _ALERT, "UnitsDisabled", "", "cluster",
+        ("cluster $cluster: the engine has disabled units of its scheduling policy, and places VMs without"
+         " them: $units (ovirt-placement doctor)"),
+    )  # fmt: skip
+    UNITS_ENABLED = (
+        "units_enabled", _NORMAL, "", "UnitsDisabled", "cluster",
+        "cluster $cluster: all units of its scheduling policy are enabled again",
+    )  # fmt: skip
+    HELD_BACK = (
+        "held_back", _WARNS, "NotificationsHeldBack", "", "",
+        "$count notifications were held back, since there were too many: $kinds",
+    )  # fmt: skip
+
+    def __new__(cls, value: str, *about: Any) -> Self:
+        """Behind its sentence stand the facts that it has not itself."""
+        one = str.__new__(cls, value)
+        one._value_ = value
+        one.severity, one.begins, one.ends, one.by, one.sentence, *more = about
+        one.facts = frozenset(Template(one.sentence).get_identifiers()).union(more)
+        return one
+
+
+#: What many of may be held back, and reported together later; never what is critical, or takes that back.
+LIMITED: Final = frozenset(
+    map(NoticeKind, ("rule_violated", "rule_repaired", "plan_waits", "migration_failed", "leader_changed"))
+)
+#: Of all that is reported.
+COMMON_FACTS: Final = frozenset({"engine"})
+_LARGEST_NUMBER: Final = 0x7FFFFFFF
+
+
+def draw_number() -> int:
+    """Draw a number for an event: the engine takes each only once, for ever, so no counter would do.
+
+    By it the engine knows an event that is sent again; that another one has it is hardly possible.
+    """
+    return 1 + secrets.randbelow(_LARGEST_NUMBER)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """Something that happened, with the facts that sentences speak of."""
+
+    kind: NoticeKind
+    facts: Mapping[str, str]
+    #: Ids, where the engine has what it is about.
+    cluster: str | None = None
+    vm: str | None = None
+    #: What it reports together, each by itself; none if it reports one thing.
+    carried: tuple["Notice", ...] = ()
+    number: int = field(default_factory=draw_number)
+    #: In seconds since the epoch.
+    at: float = field(default_factory=time.time)
 
 
 #: After a failure: this, doubled with each further one up to the interval.

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -15,15 +16,8 @@ from typing import Any, Final, Protocol
 import msgspec
 import stamina
 
-from ovirt_enforcer.notices import (
-    LIMITED,
-    EngineEventSettings,
-    Notice,
-    NoticeKind,
-    NotificationSettings,
-    WebhookSettings,
-    alerts_of,
-)
+from ovirt_enforcer.log import LIMITED, Notice, NoticeKind
+from ovirt_enforcer.settings import EngineEventSettings, NotificationSettings, WebhookSettings
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
@@ -51,7 +45,7 @@ class Receipt(tuple[Future[bool], ...]):
         return self.over and all(one.result() for one in self)
 
 
-_HOUR_SECONDS: Final = 3600.0
+_DAY_AND_MORE, _HOUR = 25 * 3600.0, 3600.0
 
 
 class RateLimit:
@@ -65,7 +59,7 @@ class RateLimit:
 
     def spend_token(self) -> bool:
         now = self._clock()
-        filled = (now - self._filled_at) * self._most / _HOUR_SECONDS
+        filled = (now - self._filled_at) * self._most / _HOUR
         self._stock, self._filled_at = min(float(self._most), self._stock + filled), now
         if self._stock < 1.0:
             return False
@@ -74,7 +68,7 @@ class RateLimit:
 
     def seconds_until_next(self) -> float:
         """When there will be one again, as of the last `take`."""
-        return max(0.0, 1.0 - self._stock) * _HOUR_SECONDS / self._most
+        return max(0.0, 1.0 - self._stock) * _HOUR / self._most
 
 
 #: More than these do not wait: the oldest is dropped.
@@ -294,6 +288,46 @@ def notifications_of(
         Delivery(channel, own.kinds, count, limit=RateLimit(own.most_per_hour)) for channel, own in channels
     )
     return Notifications(tuple(deliveries), engine.name, settings)
+
+
+#: What is said of an alert that ends as another thing is reported, which has a sentence of its own.
+_OVER: Final = {
+    "HaReservationUnknown": "cluster {cluster}: it is known whether its HA reservation is satisfied"
+}
+#: The severity that an alert of each name has, whether it begins or ends: it is one of its labels.
+_SEVERITIES: Final = {kind.begins: kind.severity for kind in NoticeKind if kind.begins}
+#: For so long it lasts unless another kind ends it: what lasts is reported again after a day, all else ends.
+_LASTING: Final = {"PlanWaits", *(name for kind in NoticeKind for name in kind.ends.split())}
+
+
+def alerts_of(notice: Notice, sentence: str) -> list[dict[str, Any]]:
+    kind, found = notice.kind, []
+    for name in kind.ends.split():
+        text = _OVER[name].format(**notice.facts) if name in _OVER else sentence
+        found.append(_alert(name, notice, text, notice.at))
+    if kind.begins:
+        lasts = _DAY_AND_MORE if kind.begins in _LASTING else _HOUR
+        found.append(_alert(kind.begins, notice, sentence, notice.at + lasts))
+    return found
+
+
+def _alert(name: str, notice: Notice, sentence: str, ends: float) -> dict[str, Any]:
+    return {
+        "labels": {
+            "alertname": name,
+            "severity": _SEVERITIES[name].value,
+            "engine": notice.facts["engine"],
+            "service": "ovirt-enforcer",
+            **{label: notice.facts[label] for label in notice.kind.by.split()},
+        },
+        "annotations": {"summary": sentence, "kind": notice.kind.value, **notice.facts},
+        "startsAt": _moment(notice.at),
+        "endsAt": _moment(ends),
+    }
+
+
+def _moment(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds")
 
 
 #: Source: RFC 6750, 2.1, whose characters are fewer still.

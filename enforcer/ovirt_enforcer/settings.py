@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from enum import StrEnum
 from functools import cached_property
+from pathlib import Path
+from string import Template
 from typing import Annotated, Any, Final, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -11,7 +13,7 @@ import msgspec
 from cronsim import CronSim, CronSimError
 from msgspec import Meta
 
-from ovirt_enforcer.notices import NotificationSettings
+from ovirt_enforcer.log import COMMON_FACTS, NoticeKind
 from ovirt_placement.config import NAMES, ClusterName, GroupName, HostName, Patience, VmName
 
 #: Clocks are set back by no more: an earlier start may seem to come after a later one by so much.
@@ -109,6 +111,62 @@ class MaintenanceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     drain_seconds: Seconds = 3600.0
     #: How long a host may take to come back.
     return_seconds: Seconds = 1800.0
+
+
+_HA: Final = (NoticeKind.HA_ALERT, NoticeKind.HA_ALL_CLEAR, NoticeKind.HA_UNKNOWN)
+
+
+class EngineEventSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The [enforcer.notifications] section: who is notified of what, and in which words."""
+
+    #: What becomes an event of the engine.
+    kinds: tuple[NoticeKind, ...] = (
+        *_HA,
+        NoticeKind.BREAKER_OPEN,
+        NoticeKind.PLAN_WAITS,
+        NoticeKind.MAINTENANCE_FAILED,
+        NoticeKind.DRAIN_BLOCKED,
+        NoticeKind.UNITS_DISABLED,
+        NoticeKind.UNITS_ENABLED,
+    )
+    #: How many of the less urgent kinds are sent an hour; more are reported together.
+    most_per_hour: Annotated[int, Meta(ge=1)] = 60
+
+
+class WebhookSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    #: As http://HOST:9093/api/v2/alerts of Alertmanager; empty: none.
+    url: Annotated[str, Meta(pattern=r"^(https?://\S+)?\Z")] = ""
+    #: What is sent there.
+    kinds: tuple[NoticeKind, ...] = tuple(NoticeKind)
+    #: How many of the less urgent kinds are sent an hour; more are reported together.
+    most_per_hour: Annotated[int, Meta(ge=1)] = 60
+    #: How long one request may take.
+    timeout_seconds: Patience = 10.0
+    #: The CA of the receiver's certificate; else those of the system.
+    ca_file: Path | None = None
+    #: A file with a bearer token.
+    token_file: Path | None = None
+
+
+class NotificationSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    engine: EngineEventSettings = EngineEventSettings()
+    webhook: WebhookSettings = WebhookSettings()
+    #: Sentences in place of our own, with $names for facts.
+    sentences: Mapping[NoticeKind, str] = {}
+
+    def __post_init__(self) -> None:
+        """Find out now what could not be reported later."""
+        for kind, sentence in self.sentences.items():
+            template = Template(sentence)
+            if not template.is_valid():
+                raise ValueError(f"sentence of {kind}: write $$ for a dollar sign")
+            known = kind.facts | COMMON_FACTS
+            for name in template.get_identifiers():
+                if name not in known:
+                    raise ValueError(f"sentence of {kind}: no ${name}: it has ${', $'.join(sorted(known))}")
+
+    def sentence(self, kind: NoticeKind, facts: Mapping[str, str]) -> str:
+        return Template(self.sentences.get(kind, kind.sentence)).substitute(facts)
 
 
 class EnforcerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

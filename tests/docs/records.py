@@ -16,10 +16,10 @@ import msgspec
 
 from ovirt_enforcer.cli.history import PlanDecided, UserActionDone
 from ovirt_enforcer.history import WhyNot
-from ovirt_enforcer.notices import COMMON_FACTS, NoticeKind, NotificationSettings
+from ovirt_enforcer.log import COMMON_FACTS, NoticeKind
 from ovirt_enforcer.plans import PlansBack, RoomFound
 from ovirt_enforcer.policy_simulation import Simulations
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.settings import EnforcerSettings, NotificationSettings
 from ovirt_placement import answers
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.plans import Plans

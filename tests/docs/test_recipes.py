@@ -18,9 +18,10 @@ import msgspec
 import pytest
 import yaml
 
-from ovirt_enforcer.notices import Notice, NoticeKind, NotificationSettings, alerts_of
-from ovirt_enforcer.notifications import NotDelivered, Webhook
+from ovirt_enforcer.log import Notice, NoticeKind
+from ovirt_enforcer.notifications import NotDelivered, Webhook, alerts_of
 from ovirt_enforcer.service.metrics import EnforcerMetrics
+from ovirt_enforcer.settings import NotificationSettings
 from ovirt_placement.cli.main import main
 from ovirt_placement.engine.connection.exchanges import Trust, ask_once
 from ovirt_placement.model import AffinityRule, PlacementKey

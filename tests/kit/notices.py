@@ -1,6 +1,6 @@
 """What would be reported, kept in place of being sent: by the enforcer's parts, or by a channel."""
 
-from ovirt_enforcer.notices import Notice, NoticeKind
+from ovirt_enforcer.log import Notice, NoticeKind
 from ovirt_enforcer.notifications import Notifications, Receipt
 
 

@@ -15,7 +15,7 @@ from ovirt_enforcer.actions.executor import Executor, Task
 from ovirt_enforcer.gates.admission import Closed, Observation
 from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import rule_key
-from ovirt_enforcer.log import LogText, report
+from ovirt_enforcer.log import LogText, NoticeKind, report
 from ovirt_enforcer.maintenance.commands import CommandKind, Commands
 from ovirt_enforcer.maintenance.decision import (
     Decision,
@@ -31,7 +31,6 @@ from ovirt_enforcer.maintenance.decision import (
     way_home,
 )
 from ovirt_enforcer.memory import Stores
-from ovirt_enforcer.notices import NoticeKind
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.actions import (

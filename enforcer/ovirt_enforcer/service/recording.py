@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from ovirt_enforcer.gates.gate import refused
 from ovirt_enforcer.gates.limits import BREAKER
-from ovirt_enforcer.log import audit
-from ovirt_enforcer.notices import Notice, NoticeKind
+from ovirt_enforcer.log import Notice, NoticeKind, audit
 from ovirt_enforcer.notifications import Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics, Sampler, engine_is_away
 from ovirt_enforcer.watchers.verdict import ReservationVerdict

@@ -10,8 +10,7 @@ from typing import Final
 
 from prometheus_client import Gauge
 
-from ovirt_enforcer.log import LogText, RetryState, report
-from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.log import LogText, NoticeKind, RetryState, report
 from ovirt_enforcer.notifications import Notifications
 from ovirt_placement.answers.configured import ConfiguredName, unmatched_names
 from ovirt_placement.answers.orders import loss, loss_sentence, losses

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from ovirt_enforcer.log import LogText, RetryState, audit, report
-from ovirt_enforcer.notices import Notice, NoticeKind, Severity, draw_number
+from ovirt_enforcer.log import LogText, Notice, NoticeKind, RetryState, Severity, audit, draw_number, report
 from ovirt_enforcer.notifications import Notifications, Receipt
 from ovirt_enforcer.planners import Call, CallFailed
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict, judge_all, off, unknown

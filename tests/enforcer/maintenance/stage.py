@@ -13,7 +13,7 @@ from unittest.mock import patch
 
 from msgspec.structs import replace
 
-from ovirt_enforcer.notices import Notice
+from ovirt_enforcer.log import Notice
 from ovirt_placement.engine.connection.client import Session
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import find_violations

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.log import NoticeKind
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore

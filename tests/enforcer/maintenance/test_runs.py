@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.log import NoticeKind
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.maintenance import RunState, Work

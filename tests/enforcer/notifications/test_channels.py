@@ -13,8 +13,9 @@ import pytest
 import trustme
 
 from ovirt_enforcer import notifications
-from ovirt_enforcer.notices import Notice, NoticeKind, NotificationSettings, WebhookSettings
+from ovirt_enforcer.log import Notice, NoticeKind
 from ovirt_enforcer.notifications import Delivery, EngineEvents, NotDelivered, Notifications, Receipt, Webhook
+from ovirt_enforcer.settings import NotificationSettings, WebhookSettings
 from ovirt_placement.config import EngineSettings
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.engine import Engine

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ovirt_enforcer.notices import LIMITED, Notice, NoticeKind, Severity, WebhookSettings
+from ovirt_enforcer.log import LIMITED, Notice, NoticeKind, Severity
 from ovirt_enforcer.notifications import Delivery, Notifications, RateLimit, Receipt, Webhook
-from ovirt_enforcer.settings import EnforcerSettings
+from ovirt_enforcer.settings import EnforcerSettings, WebhookSettings
 from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
 from tests.enforcer.notifications.conftest import Receiver

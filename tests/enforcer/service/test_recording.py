@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.log import AUDIT_LOG, audit
-from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.log import AUDIT_LOG, NoticeKind, audit
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.service.recording import Recorder
 from ovirt_enforcer.watchers.verdict import ReservationState, ReservationVerdict

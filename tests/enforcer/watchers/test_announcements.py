@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.log import NoticeKind
 from ovirt_enforcer.notifications import Delivery, Notifications
 from ovirt_enforcer.watchers.engine_watch import UnitWatch
 from ovirt_enforcer.watchers.ha_watch import Announcements, due

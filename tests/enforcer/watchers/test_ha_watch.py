@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from ovirt_enforcer.notices import NoticeKind
+from ovirt_enforcer.log import NoticeKind
 from ovirt_enforcer.notifications import Delivery, Notifications
 from ovirt_enforcer.service.metrics import EnforcerMetrics
 from ovirt_enforcer.watchers.ha_watch import Announcements, HaMonitor
