@@ -24,16 +24,8 @@ _IN_MODE: Final = {
 }
 
 
-def why_as_strict(facts: Facts, cluster: str, step: Step, mode: Mode) -> str | None:
-    """What makes a step's mode as strict as this one, or stricter; None if nothing does."""
-    strict = why_cluster_as_strict(facts, cluster, mode)
-    if strict is not None:
-        return strict
-    return why_for_nothing(step, facts.plan, lambda group: why_group_as_strict(facts, group, mode))
-
-
 def why_cluster_as_strict(facts: Facts, cluster: str, mode: Mode) -> str | None:
-    """The same of a cluster, whatever is done there."""
+    """What makes its mode as strict as this one, or stricter; None if nothing does."""
     if _as_strict(facts.settings.mode, mode):
         return _IN_MODE[facts.settings.mode]
     name = facts.snapshot.cluster_by_id[cluster].name
@@ -156,7 +148,9 @@ def why_unapproved(facts: Facts, cluster: str, step: Step) -> str | None:
     of the plan that is to be carried out. Where the cluster changed beneath it, so that another plan was
     made, that one waits.
     """
-    strict = why_as_strict(facts, cluster, step, Mode.APPROVE)
+    strict = why_cluster_as_strict(facts, cluster, Mode.APPROVE) or why_for_nothing(
+        step, facts.plan, lambda group: why_group_as_strict(facts, group, Mode.APPROVE)
+    )
     if strict is None or empties(step, facts):
         return None
     plan = facts.plan or Plan(cluster=cluster, strategy="", steps=(step,))
