@@ -308,3 +308,15 @@ def test_what_nothing_blocks_has_no_such_set() -> None:
     state = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h1"), group("g", APART, "a b"))
     problem = pose(state, CLUSTER)
     assert core(problem, problem.goals[0], NEVER) is None
+
+
+def test_two_rules_that_contradict_each_other_are_named_and_nothing_else() -> None:
+    state = snapshot(
+        host("h1"), host("h2"), host("h3"), vm("a", "h1"), vm("b", "h2"), vm("c", "h3"),
+        group("with", TOGETHER, "a b"), group("without", APART, "a b"), group("other", APART, "b c"),
+    )  # fmt: skip
+    problem = pose(state, CLUSTER)
+    (violated,) = (goal for goal in problem.goals if not goal.satisfied)
+    found = core(problem, violated, NEVER)
+    assert found is not None
+    assert [one.ids for one in found] == [("without",)]

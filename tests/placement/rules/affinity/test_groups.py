@@ -337,33 +337,32 @@ def expecting(state: Snapshot, name: str, at: str) -> Snapshot:
     return replace(state, pending=(*state.pending, Pending(name, at, 1024, expected=True)))
 
 
-def test_the_host_of_a_vm_behind_one_that_is_down_comes_first_and_so_does_where_it_is_expected() -> None:
-    assert ranks_of_chain(chain(a="h2")) == [1, 0, 1]
-    assert ranks_of_chain(expecting(chain(), "a", "h3")) == [1, 1, 0]
+FREE_MB = zip(ASKED, (8000, 9000, 9500), strict=True)
+ROOMY = replace(chain(), hosts=tuple(host(name, free_mb=mb) for name, mb in FREE_MB))
 
 
-def test_the_engine_sees_the_vms_own_groups_so_hosts_tie() -> None:
+@pytest.mark.parametrize(
+    ("state", "name", "expected"),
+    [
+        pytest.param(chain(a="h2"), "c", [1, 0, 1], id="a VM behind one that is down"),
+        pytest.param(expecting(chain(), "a", "h3"), "c", [1, 1, 0], id="where one is expected"),
+        pytest.param(chain(a="h2"), "b", [0, 0, 0], id="of its own groups, which the engine sees, hosts tie"),
+        pytest.param(chain(s="h2"), "s", [0, 0, 0], id="and of a soft one"),
+        pytest.param(ROOMY, "c", [1, 1, 0], id="the first goes where most memory is left"),
+        pytest.param(expecting(ROOMY, "s", "h3"), "c", [1, 0, 1], id="but for what is expected there"),
+        pytest.param(expecting(ROOMY, "c", "h1"), "c", [1, 1, 0], id="unless that is itself"),
+        pytest.param(chain(c="h1"), "c", [0, 0, 0], id="of one that runs alone, its chain down, hosts tie"),
+        pytest.param(expecting(chain(), "n", "h1"), "c", [0, 0, 0], id="the engine alone knows a peer"),
+    ],
+)  # fmt: skip
+def test_hosts_by_chains(state: Snapshot, name: str, expected: list[int]) -> None:
+    assert ranks_of_chain(state, name) == expected
+
+
+def test_of_a_chain_that_is_torn_one_leaves_for_where_memory_is_left() -> None:
     assert chained_peers(chain(), "b") == ()
-    assert ranks_of_chain(chain(a="h2"), "b") == [0, 0, 0]
-    assert ranks_of_chain(chain(s="h2"), "s") == [0, 0, 0]
-
-
-def test_the_first_of_a_chain_goes_where_most_memory_is_left() -> None:
-    hosts = (host(name, free_mb=mb) for name, mb in zip(ASKED, (8000, 9000, 9500), strict=True))
-    state = replace(chain(), hosts=tuple(hosts))
-    assert ranks_of_chain(state) == [1, 1, 0]
-    assert ranks_of_chain(expecting(state, "s", "h3")) == [1, 0, 1]
-    assert ranks_of_chain(expecting(state, "c", "h1")) == [1, 1, 0]
-
-
-def test_of_a_vm_that_runs_alone_while_its_chain_is_down_hosts_tie() -> None:
-    assert ranks_of_chain(chain(c="h1")) == [0, 0, 0]
     leaves = Request(("c",), ("h2", "h3"))
     assert [one.rank for one in rank_by_chains(chain(a="h1", c="h1"), leaves)] == [1, 0]
-
-
-def test_it_leaves_the_first_to_the_engine_which_alone_knows_where_a_peer_is() -> None:
-    assert ranks_of_chain(expecting(chain(), "n", "h1")) == [0, 0, 0]
 
 
 def test_it_leaves_the_first_to_the_keys_of_the_vm_whose_weight_leads_as_well() -> None:

@@ -4,6 +4,9 @@ It follows docs/rules.md and, for placement keys, their own reference, and share
 the product it knows the records of a snapshot alone.
 """
 
+from collections.abc import Sequence
+from itertools import combinations
+
 from msgspec.structs import replace
 
 from ovirt_placement.model import AffinityGroup, Host, Pending, Snapshot, Vm
@@ -30,6 +33,17 @@ def survives(state: Snapshot, failed: tuple[str, ...]) -> bool:
                 if lets(now, now.vm_by_id[vm], host)
             ]
     return False
+
+
+def lost_sets(state: Snapshot, failing: Sequence[str], most: int) -> list[tuple[str, ...]]:
+    """The sets of at most this many hosts whose failure is not survived."""
+    sets = (failed for size in range(1, most + 1) for failed in combinations(failing, size))
+    return [failed for failed in sets if not survives(state, failed)]
+
+
+def smallest(lost: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The sets that contain no other."""
+    return [one for one in lost if not any(set(other) < set(one) for other in lost)]
 
 
 def passes(state: Snapshot, failed: tuple[str, ...], homes: dict[str, str]) -> bool:
@@ -68,19 +82,22 @@ def crash(state: Snapshot, failed: tuple[str, ...]) -> Snapshot:
 
 
 def launch(state: Snapshot, vm_id: str, host_id: str) -> Snapshot:
+    filled = with_less(state, state.vm_by_id[vm_id], host_id)
+    return replace(filled, pending=(*state.pending, Pending(vm=vm_id, host=host_id)))
+
+
+def with_less(state: Snapshot, vm: Vm, host_id: str) -> Snapshot:
     """It takes all of its memory of what can be handed out, and of what is physically free what it used."""
-    vm = state.vm_by_id[vm_id]
-    used = vm.memory_mb if vm.usage_mem_percent is None else round(vm.memory_mb * vm.usage_mem_percent / 100)
 
     def filled(host: Host) -> Host:
-        free = None if host.memory_free_mb is None else max(0, host.memory_free_mb - used)
+        free = None if host.memory_free_mb is None else max(0, host.memory_free_mb - used_mb(vm))
         return replace(host, free_mb=host.free_mb - needed_mb(vm), memory_free_mb=free)
 
-    return replace(
-        state,
-        hosts=tuple(filled(host) if host.id == host_id else host for host in state.hosts),
-        pending=(*state.pending, Pending(vm=vm_id, host=host_id)),
-    )
+    return replace(state, hosts=tuple(filled(one) if one.id == host_id else one for one in state.hosts))
+
+
+def used_mb(vm: Vm) -> int:
+    return vm.memory_mb if vm.usage_mem_percent is None else round(vm.memory_mb * vm.usage_mem_percent / 100)
 
 
 def lets(state: Snapshot, vm: Vm, host: Host) -> bool:

@@ -1,7 +1,6 @@
 """HA admission control: exactly the starts are refused after which a failure is survived no more."""
 
 import re
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -9,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_placement.model import Cluster, Host, Pending, SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.model import Cluster, Pending, SchedulingPolicy, Snapshot, Vm
 from ovirt_placement.rules.elements.resources import physical_mb
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict
 from ovirt_placement.rules.failover import admission
@@ -21,9 +20,9 @@ from ovirt_placement.rules.failover.admission import (
     rank_hosts,
 )
 from ovirt_placement.units import PARAMETERS
-from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, needed_mb, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.examples import examples
-from tests.placement.rules.failover.restarting import survives
+from tests.placement.rules.failover.restarting import lost_sets, used_mb, with_less
 from tests.placement.rules.failover.test_check import HOSTS, VMS, worlds
 
 RESERVING = cluster(ha_reservation=True)
@@ -68,26 +67,48 @@ def test_of_hosts_that_are_not_known_to_be_of_the_cluster_nothing_is_said() -> N
     assert ranks["moved"] < ranks["h2"]
 
 
-def test_a_highly_available_vm_must_find_another_host_itself() -> None:
-    # On h2, h1 cannot be left any more; on h1, two cannot go to h2; on h3 it goes to h1.
-    assert accepted(tight(vm("new", ha=True, needs_mb=4000), free_mb=100), "new") == "h3"
-    # The reserve is there for one that has crashed.
-    crashed = vm("new", ha=True, crashed=True, needs_mb=4000)
-    assert accepted(tight(crashed, free_mb=100), "new") == "h1 h2 h3"
+HA_NEW = vm("new", ha=True, needs_mb=4000)
+#: The reserve is there for one that has crashed.
+CRASHED = replace(HA_NEW, crashed=True)
+FULL = tight(NEW_LARGE, vm("runs", "h1", needs_mb=4000), free_mb=0)
+OFF = replace(FULL, clusters=(cluster(),))
+GIANT = vm("giant", "h2", ha=True, needs_mb=50_000)
+TWO_MAY_FAIL = replace(RESERVING, ha_failures=2)
+PAIR = (RESERVING, host("h1"), vm("db", "h1", ha=True, needs_mb=1000), vm("new"))
+APART_FROM_DB = group("g", APART, "db new")
 
 
-def test_without_a_reservation_and_for_migrations_of_the_engine_nothing_is_refused() -> None:
-    left = tight(NEW_LARGE, vm("runs", "h1", needs_mb=4000), free_mb=0)
-    assert (accepted(left, "new"), accepted(left, "runs")) == ("h1 h3", "h1 h2 h3")
-    assert accepted(left, "runs", as_engine=False) == "h1 h3"
-    off = replace(left, clusters=(cluster(),))
-    assert accepted(off, "new") == accepted(off, "runs", as_engine=False) == "h1 h2 h3"
-
-
-def test_a_cluster_that_is_unsafe_already_still_lets_vms_start() -> None:
-    giant = vm("giant", "h2", ha=True, needs_mb=50_000)
-    assert accepted(tight(giant, NEW), "new", "h1 h2") == "h1 h2"
-    assert accepted(tight(giant, NEW, free_mb=3000), "new") == "h1 h3"
+@pytest.mark.parametrize(
+    ("state", "name", "hosts", "as_engine", "expected"),
+    [
+        # On h2, h1 cannot be left any more; on h1, two cannot go to h2; on h3 it goes to h1.
+        pytest.param(tight(HA_NEW, free_mb=100), "new", "h1 h2 h3", True, "h3", id="it needs a host itself"),
+        pytest.param(tight(CRASHED, free_mb=100), "new", "h1 h2 h3", True, "h1 h2 h3", id="crashed"),
+        pytest.param(FULL, "new", "h1 h2 h3", True, "h1 h3", id="no room"),
+        pytest.param(FULL, "runs", "h1 h2 h3", True, "h1 h2 h3", id="a migration of the engine"),
+        pytest.param(FULL, "runs", "h1 h2 h3", False, "h1 h3", id="a migration of ours"),
+        pytest.param(OFF, "new", "h1 h2 h3", True, "h1 h2 h3", id="no reservation"),
+        pytest.param(OFF, "runs", "h1 h2 h3", False, "h1 h2 h3", id="no reservation, a migration of ours"),
+        pytest.param(tight(GIANT, NEW), "new", "h1 h2", True, "h1 h2", id="unsafe already"),
+        pytest.param(tight(GIANT, NEW, free_mb=3000), "new", "h1 h2 h3", True, "h1 h3", id="unsafe and full"),
+        pytest.param(
+            tight(NEW, h1="preparing_for_maintenance", free_mb=3000), "new", "h2 h3", True, "h3",
+            id="a host that answers and is not up may fail as well",
+        ),
+        pytest.param(tight(NEW, reserving=TWO_MAY_FAIL), "new", "h1 h2 h3", True, "h1", id="two may fail"),
+        pytest.param(
+            replace(tight(vm("new", needs_mb=100)), affinity_groups=(APART_FROM_DB,)), "new", "h1 h2 h3",
+            True, "h1 h2 h3", id="apart, and a third host",
+        ),
+        pytest.param(snapshot(*PAIR, host("h2"), APART_FROM_DB), "new", "h1 h2", True, "h1", id="apart"),
+        pytest.param(
+            snapshot(*PAIR, host("h2", free_mb=1100), group("g", TOGETHER, "db new")), "new", "h1 h2", True,
+            "h1", id="together, and full",
+        ),
+    ],
+)  # fmt: skip
+def test_each_start(state: Snapshot, name: str, hosts: str, as_engine: bool, expected: str) -> None:
+    assert accepted(state, name, hosts, as_engine=as_engine) == expected
 
 
 @pytest.mark.parametrize("status", ["non_responsive", "down", "reboot", "kdumping"])
@@ -105,20 +126,12 @@ def test_a_vm_that_crashed_starts_again_where_it_was_if_all_was_safe_with_it() -
     assert "h1" in accepted(replace(state, hosts=hosts, vms=(crashed,)), "db")
 
 
-def test_a_host_that_answers_and_is_not_up_may_fail_as_well() -> None:
-    assert accepted(tight(NEW, h1="preparing_for_maintenance", free_mb=3000), "new", "h2 h3") == "h3"
-
-
 @pytest.mark.parametrize("failures", [1, 2])
 def test_the_last_vm_leaves_a_host_that_is_not_up(failures: int) -> None:
     """Which may fail before, and has nothing to lose afterwards."""
     hosts = host("h1", status="non_operational"), *map(host, ("h2", "h3", "h4"))
     state = snapshot(replace(RESERVING, ha_failures=failures), *hosts, vm("db", "h1", ha=True))
     assert accepted(state, "db", "h2 h3 h4", as_engine=False) == "h2 h3 h4"
-
-
-def test_two_hosts_may_fail() -> None:
-    assert accepted(tight(NEW, reserving=replace(RESERVING, ha_failures=2)), "new") == "h1"
 
 
 def test_a_domain_fails_whole() -> None:
@@ -168,29 +181,23 @@ def test_what_takes_too_long_is_accepted_with_a_note(monkeypatch: pytest.MonkeyP
     assert found["h2"].reasons == (Reason(RESERVE_UNKNOWN),)
 
 
-def test_groups_count() -> None:
-    apart = group("g", APART, "db new")
-    assert accepted(replace(tight(vm("new", needs_mb=100)), affinity_groups=(apart,)), "new") == "h1 h2 h3"
-    pair = snapshot(RESERVING, host("h1"), host("h2"), vm("db", "h1", ha=True), vm("new"), apart)
-    assert accepted(pair, "new", "h1 h2") == "h1"
-    near = group("g", TOGETHER, "db new")
-    full = host("h2", free_mb=1100)
-    tied = snapshot(RESERVING, host("h1"), full, vm("db", "h1", ha=True, needs_mb=1000), vm("new"), near)
-    assert accepted(tied, "new", "h1 h2") == "h1"
-
-
-def _started(state: Snapshot, name: str, place: str) -> Snapshot:
-    new = state.vm_by_id[name]
-
-    def filled(one: Host) -> Host:
-        free = None if one.memory_free_mb is None else max(0, one.memory_free_mb - _used_mb(new))
-        return replace(one, free_mb=one.free_mb - needed_mb(new), memory_free_mb=free)
-
-    return replace(
-        state,
-        hosts=tuple(filled(one) if one.id == place else one for one in state.hosts),
-        vms=tuple(replace(one, host=place, status="up") if one.id == name else one for one in state.vms),
+def check_starts(state: Snapshot, name: str, hosts: tuple[str, ...], **parameters: str) -> None:
+    """Exactly the starts are refused after which less is survived."""
+    up, failures = (
+        [one.id for one in state.hosts_of_cluster[CLUSTER] if one.up],
+        state.clusters[0].ha_failures,
     )
+    lost_before, found = lost_sets(state, up, failures), asked(state, name, " ".join(hosts), **parameters)
+    for place in hosts:
+        vms = (replace(one, host=place, status="up") if one.id == name else one for one in state.vms)
+        after = replace(with_less(state, state.vm_by_id[name], place), vms=tuple(vms))
+        # A set that contains one which is lost counts as lost.
+        lost = [
+            failed
+            for failed in lost_sets(after, up, failures)
+            if not any(set(one) <= set(failed) for one in lost_before)
+        ]
+        assert found[place].accepted is not bool(lost), (place, lost)
 
 
 @st.composite
@@ -227,23 +234,7 @@ def starting(draw: st.DrawFn) -> tuple[Snapshot, str]:
 @given(starting())
 def test_exactly_the_starts_are_refused_after_which_less_is_survived(drawn: tuple[Snapshot, str]) -> None:
     state, name = drawn
-    up = [one.id for one in state.hosts_of_cluster[CLUSTER] if one.up]
-    failures = state.clusters[0].ha_failures
-    sets = [failed for size in range(1, failures + 1) for failed in combinations(up, size)]
-    lost_before = [failed for failed in sets if not survives(state, failed)]
-    # A set that contains one which is lost counts as lost.
-    survived = [failed for failed in sets if not any(set(one) <= set(failed) for one in lost_before)]
-    found = asked(state, name, " ".join(HOSTS), **state.clusters[0].scheduling_properties)
-    for place in HOSTS:
-        after = _started(state, name, place)
-        lost = [failed for failed in survived if not survives(after, failed)]
-        assert found[place].accepted is not bool(lost), (place, lost)
-
-
-def _used_mb(one: Vm) -> int:
-    return (
-        one.memory_mb if one.usage_mem_percent is None else round(one.memory_mb * one.usage_mem_percent / 100)
-    )
+    check_starts(state, name, HOSTS, **state.clusters[0].scheduling_properties)
 
 
 @st.composite
@@ -264,7 +255,7 @@ def physically_tight(draw: st.DrawFn) -> list[Snapshot]:
     at_once = sum(one.memory_mb + 64 + one.memory_mb // 512 for one in lost)
     at_once += 64 + coming.memory_mb // 512 if pending else 0
     swap_mb, memory_mb = draw(st.sampled_from([0, 300])), draw(st.sampled_from([0, 20_000]))
-    own = {0, _used_mb(new), new.memory_mb, new.memory_mb + 64 + new.memory_mb // 512}
+    own = {0, used_mb(new), new.memory_mb, new.memory_mb + 64 + new.memory_mb // 512}
     first = host("h1", free_mb=draw(st.sampled_from([0, 8000])), memory_free_mb=8000, swap_free_mb=0)
     full = host(
         "h3", free_mb=8000, memory_mb=0, memory_free_mb=draw(st.sampled_from([0, 900])), swap_free_mb=0
@@ -284,12 +275,7 @@ def physically_tight(draw: st.DrawFn) -> list[Snapshot]:
 @given(physically_tight())
 def test_what_failures_send_to_a_host_takes_of_its_physical_memory(states: list[Snapshot]) -> None:
     for state in states:
-        found = asked(state, "new")
-        survived = [failed for failed in (("h1",), ("h2",), ("h3",)) if survives(state, failed)]
-        for place in ("h1", "h2", "h3"):
-            after = _started(state, "new", place)
-            lost = [failed for failed in survived if not survives(after, failed)]
-            assert found[place].accepted is not bool(lost), (place, lost)
+        check_starts(state, "new", ("h1", "h2", "h3"))
 
 
 def test_a_crashed_vm_that_was_counted_may_start_wherever_the_others_let_it() -> None:

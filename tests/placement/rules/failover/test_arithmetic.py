@@ -16,6 +16,7 @@ from ovirt_placement.rules.failover.outcomes import Loss, Survival
 from tests import builders as build
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.examples import examples
+from tests.placement.rules.failover.restarting import smallest
 
 HOSTS = ("h1", "h2", "h3", "h4")
 VMS = ("a", "b", "c", "d", "e")
@@ -172,7 +173,6 @@ def test_check_is_exact_both_ways(state: Snapshot, failures: int) -> None:
         if isinstance(outcome, Survival):
             assert outcome.homes.keys() == {one.id for one in state.vms if one.host in failed and one.ha}
             assert is_legal(state, failed, outcome.homes)
-    smallest = [one for one in lost if not any(set(other) < set(one) for other in lost)]
-    assert [loss.hosts for loss in found.losses] == smallest
+    assert [loss.hosts for loss in found.losses] == smallest(lost)
     assert found.safe is (not lost)
     assert found.unjudged == 0

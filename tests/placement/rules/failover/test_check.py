@@ -3,7 +3,6 @@
 The engine's softer verdict stands besides it.
 """
 
-from itertools import combinations
 from typing import Any
 
 import pytest
@@ -33,7 +32,7 @@ from tests.builders import (
     vm,
 )
 from tests.examples import examples
-from tests.placement.rules.failover.restarting import passes, survives
+from tests.placement.rules.failover.restarting import lost_sets, passes, smallest, survives
 
 KEYED = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
 THREE = (host("h1"), host("h2"), host("h3"))
@@ -379,10 +378,8 @@ def test_safe_is_an_order_of_starts_that_all_filters_let_through(state: Snapshot
     silent = tuple(host.id for host in hosts if host.id not in failing)
     gone = {vm.id for vm in state.vms if vm.ha and vm.host in silent}
     found = check(state, CLUSTER, failures)
-    sets = [failed for size in range(1, failures + 1) for failed in combinations(failing, size)]
-    lost = [failed for failed in sets if not survives(state, failed)]
-    smallest = [one for one in lost if not any(set(other) < set(one) for other in lost)]
-    assert [loss.hosts for loss in found.losses] == smallest
+    lost = lost_sets(state, failing, failures)
+    assert [loss.hosts for loss in found.losses] == smallest(lost)
     assert found.safe is (not lost and not gone)
     assert {one.vm for one in found.lost} == gone
     assert not gone or all(one.home for one in found.lost) == survives(state, silent)

@@ -23,7 +23,7 @@ from ovirt_placement.rules.failover.outcomes import (
 )
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot
 from tests.examples import examples
-from tests.placement.rules.failover.restarting import passes, survives
+from tests.placement.rules.failover.restarting import lost_sets, passes, smallest, survives
 from tests.placement.rules.failover.test_check import ha
 
 MANY = 1_000_000
@@ -67,11 +67,6 @@ def test_a_host_that_a_home_was_on_gives_its_guests_a_new_one() -> None:
     assert judge_failures(state, measure, 2, MANY).safe is True
     assert ("h1", "h2") in measure.combined
     assert [failed for failed in measure.judged if len(failed) > 1] == []
-
-
-def smallest(lost: list[Any]) -> list[Any]:
-    """The sets that contain no other."""
-    return [one for one in lost if not any(set(other) < set(one) for other in lost)]
 
 
 def sets_by_list(members: int, size: int, bad: list[tuple[int, ...]]) -> int:
@@ -130,7 +125,7 @@ def clusters(draw: st.DrawFn) -> Snapshot:
 def test_any_three_hosts_agree_with_every_order_of_starts(state: Snapshot) -> None:
     found = check(state, CLUSTER, 3)
     sets = [failed for size in (1, 2, 3) for failed in combinations(NAMES, size)]
-    lost = smallest([failed for failed in sets if not survives(state, failed)])
+    lost = smallest(lost_sets(state, NAMES, 3))
     assert sorted(loss.hosts for loss in found.losses) == sorted(lost)
     assert found.failures_survived == min(map(len, lost), default=4) - 1
     assert (found.unjudged, found.unknown) == (0, ())
