@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -24,9 +25,13 @@ from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import PolicyUnit, UnitType
 from ovirt_simulator.http.server import serve
-from tests.builders import cluster, snapshot
+from tests import builders as build
+from tests.builders import SOFT_APART, cluster, snapshot
 from tests.examples import examples
+from tests.placement.cli.live_engine import live_engine
 from tests.placement.cli.setup.policies import OUR_FILTERS, OUR_WEIGHTS, TWINS
+from tests.plugins.proxy_process import proxy_url
+from tests.plugins.published import Publisher
 
 NO_BALANCE = "38440000-8cf0-14bd-c43e-10b96e4ef00a"
 OURS = Units(
@@ -224,3 +229,33 @@ def test_undo_takes_our_units_out_of_any_policy(world: World, data: st.DataObjec
     assert world.ours.isdisjoint({*after.filters, *after.weights, after.balance})
     assert before.filters.keys() - world.ours == after.filters.keys()
     assert before.weights.keys() - world.ours <= after.weights.keys()
+
+
+#: All else speaks for the host that the first VM is on: the other one is busy.
+BUSY = build.snapshot(
+    build.cluster("c1", name="blue"), build.host("idle", cluster="c1", cpu_percent=1, free_mb=60000),
+    build.host("busy", cluster="c1", cpu_percent=90, free_mb=2000), build.vm("v1", "idle", cluster="c1"),
+    build.vm("v2", cluster="c1"), build.group("g", SOFT_APART, "v1 v2", cluster="c1", name="apart"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("factor", "chosen"), [(0, "idle"), (1000, "busy")])
+def test_a_weight_that_setup_adds_decides_as_much_as_its_factor_says(
+    factor: int,
+    chosen: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "published"
+    folder.mkdir()
+    publisher = Publisher(folder)
+    with (
+        proxy_url(publisher.environment) as proxy,
+        live_engine(BUSY, tmp_path, capsys, monkeypatch, proxy=proxy) as live,
+    ):
+        live.run(0, "setup", "--cluster", "blue", "--factor", f"SoftAffinityWeight={factor}")
+        publisher.publish(live.engine.snapshot())
+        live.engine.vms.start("v2")
+        live.engine.advance(30)
+        assert live.engine.queries.state.vms.get("v2").host == chosen

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from ovirtsdk4 import types
 
 from ovirt_placement.answers.placement import JudgedHost, why
-from ovirt_placement.model import SchedulingPolicy, Snapshot, Vm
+from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.planning.plan import Step
 from ovirt_placement.planning.problem.build_problem import legal
 from ovirt_placement.planning.requests import make_room
@@ -27,7 +27,7 @@ from ovirt_placement.rules.placement_rules.in_force import KINDS
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
-from tests.builders import CLUSTER, SOFT_TOGETHER, TOGETHER, Part, cluster, group, host, snapshot, vm
+from tests.builders import CLUSTER, TOGETHER, group, host, snapshot, vm
 from tests.configuration import PASSWORD
 from tests.examples import examples
 from tests.integration.worlds import FILTERS, WEIGHTS, policies, whole_policies, worlds
@@ -249,41 +249,6 @@ def moves_freely(state: Snapshot, one: Vm) -> bool:
     """Whether nothing but filters can stop its migration, and it has no part in two clusters."""
     on_its_way = any(each.vm == one.id for each in state.pending)
     return one.status == "up" and one.migratable and not on_its_way and FOREIGN not in tied(state, one.id)
-
-
-POLICY = SchedulingPolicy(filters=FILTERS)
-
-
-@pytest.mark.system
-@pytest.mark.parametrize(
-    ("ruled", "parts", "by"),
-    [
-        pytest.param(
-            {}, (group("g", vms="a", hosts_rule=TOGETHER),), "VmToHostsAffinityGroups", id="no hosts",
-        ),
-        pytest.param(
-            {
-                "scheduling_properties": {"affinity_missing_unit": "reject"},
-                "policy": {"vm_affinity_weight": 0},
-            },
-            (group("g", SOFT_TOGETHER, "a b"),), "AffinityFilter", id="a soft rule that nobody weighs",
-        ),
-    ],
-)  # fmt: skip
-def test_a_start_that_the_engine_refuses_is_refused_and_reported_by_whom(
-    publisher: Publisher, url: str, ruled: dict[str, object], parts: tuple[Part, ...], by: str
-) -> None:
-    hosts = (host("h1"), host("h2"))
-    state = snapshot(cluster(scheduling_policy=POLICY, **ruled), *hosts, vm("a"), vm("b"), *parts)
-    with Attempts(state, url) as engine:
-        publisher.publish(engine.state)
-        asked = engine.state.vm_by_id["a"]
-        answer = why(engine.state, asked, engine.state.hosts_of_cluster[asked.cluster])
-        assert [each.accepted for each in answer.hosts] == [False, False]
-        for each in answer.hosts:
-            assert {unit.name for reason in each.reasons if reason.veto for unit in reason.by} == {by}
-        assert order(engine.state, asked).hosts == ()
-        assert [engine.starts("a", each.id) for each in hosts] == [None, None]
 
 
 # -- What `why` and `where` say for our part is what the policy units answer through the proxy.

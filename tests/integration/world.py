@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
-from urllib.request import Request, urlopen
 
 import ovirtsdk4
 from demo.stage import Processes, ProcessFailed, address
@@ -65,13 +64,10 @@ class OurProcesses(Processes):
 class World:
     """A running engine, and the processes around it."""
 
-    def __init__(
-        self, processes: OurProcesses, connection: ovirtsdk4.Connection, url: str, store_url: str
-    ) -> None:
+    def __init__(self, processes: OurProcesses, connection: ovirtsdk4.Connection, store_url: str) -> None:
         self._processes = processes
         self._system = connection.system_service()
         self._vms = self._system.vms_service()
-        self._url = url
         self.store_url = store_url
         self.folder = processes.folder
 
@@ -127,17 +123,6 @@ class World:
         self.until(lambda: self.host_of(vm) != source and self.status(vm) == "up", f"{vm} to move")
         return self.host_of(vm)
 
-    def drain(self, host: str) -> None:
-        """Put a host into maintenance."""
-        service = self._system.hosts_service().host_service(host)
-        service.deactivate()
-        self.until(lambda: service.get().status.value == "maintenance", f"{host} to be in maintenance")
-
-    def fail(self, host: str) -> None:
-        """Let a host crash."""
-        with urlopen(Request(f"{self._url}/simulator/hosts/{host}/fail", b"", method="POST"), timeout=30):
-            pass
-
     def status(self, vm: str) -> str:
         return str(self._vms.vm_service(vm).get().status.value)
 
@@ -146,15 +131,6 @@ class World:
 
     def host_of(self, vm: str) -> str:
         return str(self._vms.vm_service(vm).get().host.id)
-
-    def until_on(self, vm: str, host: str) -> None:
-        """Wait until a VM runs on a host."""
-
-        def there() -> bool:
-            found = self._vms.vm_service(vm).get()
-            return found.status.value == "up" and found.host.id == host
-
-        self.until(there, f"{vm} to be up on {host}")
 
     def events(self, code: int) -> list[str]:
         """What the events of this code say."""
@@ -230,4 +206,4 @@ def running(
             more=more,
         )
         with ovirtsdk4.Connection(api, "admin@internal", PASSWORD) as connection:
-            yield World(processes, connection, url, store_url)
+            yield World(processes, connection, store_url)

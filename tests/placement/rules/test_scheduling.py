@@ -35,7 +35,6 @@ from tests.builders import (
     vm,
 )
 from tests.examples import examples
-from tests.java_order import IDS, IN_JAVA
 from tests.paths import DATA
 
 #: What a JVM answered, of tables with few bins and with many.
@@ -51,11 +50,6 @@ WEIGHTS = st.dictionaries(
 
 def test_missing_weight_is_the_best_and_of_equals_what_is_named_first() -> None:
     assert [one.host for one in order_hosts(("h2", "h3", "h1"), {"u": {"h2": 5}}, {})] == ["h3", "h1", "h2"]
-
-
-def test_ties_go_as_in_the_engines_table_of_hosts() -> None:
-    alike = dict.fromkeys(IDS, 1)
-    assert [IDS.index(one.host) for one in order_hosts(IDS, {"u": alike, "v": alike}, {})] == list(IN_JAVA)
 
 
 @given(WEIGHTS, st.dictionaries(st.sampled_from(["u1", "u2"]), st.integers(0, 20)))

@@ -161,7 +161,9 @@ def test_a_vm_leaves_its_host_with_peers_that_run_there_and_not_while_one_starts
     runs = snapshot(*hosts, vm("a", "h1"), vm("b", "h1"), together)
     starts = snapshot(*hosts, vm("a", "h1"), vm("b"), together, pending("b", "h1"))
     goes = snapshot(*hosts, vm("a", "h1"), vm("b", "h2"), together, pending("b", "h1"))
-    assert [filter_by_vms(state, asked)[0].accepted for state in (runs, starts, goes)] == [True, False, False]
+    leaves = snapshot(*hosts, host("h3"), vm("a", "h1"), vm("b", "h1"), together, pending("b", "h3"))
+    found = [filter_by_vms(state, asked)[0].accepted for state in (runs, starts, goes, leaves)]
+    assert found == [True, False, False, False]
 
 
 NOT_LISTED = Reason(filters.HOST_NOT_LISTED, "g", "new")
