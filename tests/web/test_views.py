@@ -18,8 +18,10 @@ import requests
 
 from ovirt_placement import config
 from ovirt_placement.answers.plans import plans_record
-from ovirt_placement.answers.status.health import HealthState, StateSource, StatusDocument
+from ovirt_placement.answers.status.clusters import Health
+from ovirt_placement.answers.status.health import HealthState, StateSource, StatusDocument, status
 from ovirt_placement.cli.main import main as placement
+from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Store
@@ -159,6 +161,28 @@ def test_a_change_after_silence_is_known_at_once(tmp_path: Path, monkeypatch: py
             live.start()
             asyncio.run(asyncio.wait_for(follow(), PATIENCE_SECONDS))
             live.stop()
+
+
+def test_what_is_known_of_an_engine_that_is_gone_grows_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An inventory was here, and is gone as well: what the page itself once read is not of now."""
+    monkeypatch.setattr(sources, "_FRESH_SECONDS", 0.0)
+    engine = Engine.from_snapshot(snapshot(host("h1")), clock=START, settings=PROMPT)
+    with closing(serve(engine)) as server:
+        live = LiveState(loaded(write_configuration(tmp_path, server.api_url)))
+        live._read_state()
+    known = live.view
+    assert judged(known) == Health.HEALTHY
+    (tmp_path / "inventory").mkdir(exist_ok=True)
+    (tmp_path / "inventory" / SOCKET_NAME).touch()
+    live._read_state()
+    assert (live.view.snapshot, live.view.true_at) == (known.snapshot, known.true_at)
+    assert judged(live.view) == Health.UNHEALTHY
+
+
+def judged(view: View) -> Health:
+    return status(view.parts, view.snapshot.clusters).health
 
 
 @pytest.fixture

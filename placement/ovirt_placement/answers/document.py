@@ -269,8 +269,9 @@ def known_state(
     except NoSnapshot as error:
         with suppress(NoSnapshot):
             last = inventory.known(config=config, max_age=math.inf, deadline=_A_MOMENT)
-            age = None if last.publication is None else last.publication.age_seconds
-            return KnownState(last, age, str(error))
+            # Where no service answers, it is what this process itself once read, of whatever day.
+            if last.publication is not None:
+                return KnownState(last, last.publication.age_seconds, str(error))
         if deadline <= _FRESH_SECONDS:
             raise
     return read(deadline - _FRESH_SECONDS)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeVar
 
-from ovirt_placement.answers.document import known_state, listed
+from ovirt_placement.answers.document import KnownState, known_state, listed
 from ovirt_placement.answers.status import EnforcementRecord, enforcement
 from ovirt_placement.answers.status.health import HealthState, health_of_known, nothing_known
 from ovirt_placement.config import Config
@@ -76,6 +76,8 @@ class LiveState:
         self._wakers: set[Callable[[], object]] = set()
         #: Another thing of each state, and None while nothing newer is known.
         self._shown: object = "starting"
+        #: What was known last.
+        self._found: inventory.Known | None = None
         self._complaint = Complaint(_log, "the state is of old", "the state is of now again")
         parts = nothing_known(config, "nothing has been read yet")
         # Newer than all of a service that ran before: browsers and programs keep the numbers that they saw.
@@ -123,9 +125,11 @@ class LiveState:
         except UserError as failed:
             # Nothing newer is to be had: what was known stays, with the reason.
             error: str | None = str(failed)
-            parts = last.parts if last.known else nothing_known(self._config, str(failed))
+            old = self._found and KnownState(self._found, last.age_seconds, error)
+            parts = health_of_known(self._config, old) if old else nothing_known(self._config, str(failed))
             true_at = last.true_at
         else:
+            self._found = found.known
             snapshot, published = found.known
             error, parts = found.error, health_of_known(self._config, found)
             version = id(snapshot) if published is None else published.version

@@ -210,8 +210,8 @@ def nothing_known(config: Config, error: str) -> HealthState:
 def health_of_known(config: Config, found: KnownState) -> HealthState:
     snapshot, published = found.known
     if published is None:
-        source = StateSource(kind="engine", where=config.engine.address)
-        return HealthState(snapshot=snapshot, source=source)
+        source = StateSource(kind="engine", where=config.engine.address, error=found.error)
+        return HealthState(snapshot=snapshot, source=source, age_seconds=found.age_seconds)
     source = StateSource(
         kind="inventory",
         where=str(config.inventory.directory),
