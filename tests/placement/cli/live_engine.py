@@ -1,5 +1,6 @@
 """Commands run as an administrator runs them, on a simulated engine over HTTP or on a state made of parts."""
 
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
@@ -36,13 +37,16 @@ class LiveEngine:
     _last: float = field(default_factory=time.monotonic)
 
     def run(self, status: int, *arguments: str) -> tuple[str, str]:
-        """Run a command that must end with this status; return what it printed, and its complaints."""
+        """Run a command, in words or as it is typed; return what it printed, and its complaints.
+
+        It must end with this status.
+        """
         found, out, err = self.outcome(*arguments)
         assert found == status, out + err
         return out, err
 
     def data(self, status: int, *arguments: str) -> Any:
-        return plain(self.run(status, *_with_options(arguments, "--json"))[0])
+        return plain(self.run(status, *_with_options(_words(arguments), "--json"))[0])
 
     def outcome(self, *arguments: str) -> tuple[int, str, str]:
         """Run a command; return its status, what it printed, and its complaints.
@@ -53,7 +57,7 @@ class LiveEngine:
         self.engine.advance(now - self._last)
         self._last = now
         self.capsys.readouterr()
-        found = main(_with_options(arguments, "--config", str(self.config)))
+        found = main(_with_options(_words(arguments), "--config", str(self.config)))
         printed = self.capsys.readouterr()
         return found, printed.out, printed.err
 
@@ -62,6 +66,10 @@ class Starting(Protocol):
     """Serves a state until the end of a `with`; takes what `live_engine` takes besides."""
 
     def __call__(self, state: Snapshot, **more: Any) -> AbstractContextManager[LiveEngine]: ...
+
+
+def _words(arguments: Sequence[str]) -> Sequence[str]:
+    return shlex.split(arguments[0]) if len(arguments) == 1 else arguments
 
 
 def _with_options(arguments: Sequence[str], *options: str) -> list[str]:

@@ -29,41 +29,34 @@ THREE_HOSTS = (host("h1", name="north"), host("h2", name="south"), host("h3", na
 
 def test_conflicts_of_one_vm_or_group(asking: StateAsking) -> None:
     clash = (
-        *THREE_HOSTS,
         *(vm(f"v{number}") for number in range(1, 6)),
-        group("g1", TOGETHER, "v1 v2"),
-        group("g2", APART, "v1 v2"),
-        group("g3", TOGETHER, "v3 v4"),
-        group("g4", APART, "v3 v4"),
+        *(group("g1", TOGETHER, "v1 v2"), group("g2", APART, "v1 v2")),
+        *(group("g3", TOGETHER, "v3 v4"), group("g4", APART, "v3 v4")),
     )
     for wanted in ("--vm v3", "--group g4", "--group g4 --vm v4"):
-        (found,) = asking.data(1, f"conflicts {wanted}", *clash)["clusters"]
+        (found,) = asking.data(1, f"conflicts {wanted}", *THREE_HOSTS, *clash)["clusters"]
         assert [one["groups"] for one in found["conflicts"]] == [["g4"]], wanted
         assert [one["groups"] for one in found["contradictions"]] == [["g3", "g4"]], wanted
-    assert asking.data(0, "conflicts --vm v5", *clash)["clusters"][0]["feasible"] is True
+    assert asking.data(0, "conflicts --vm v5", *THREE_HOSTS, *clash)["clusters"][0]["feasible"] is True
 
 
 def test_ha_check_reports_the_engines_softer_verdict_alongside_its_own(asking: StateAsking) -> None:
     idle = vm("v1", "h1", name="web", ha=True, needs_mb=8192, guaranteed_mb=1024, usage_mem_percent=10)
     busy = vm("v2", "h2", name="cache", ha=True, usage_cpu_percent=100, vcpus=2)
     parts = (
+        cluster(name="blue", ha_reservation=True),
         host("h1", name="north", cores=1, cpu_percent=100),
         host("h2", name="south", free_mb=3000),
         host("h3", name="east", cores=4, free_mb=3000, cpu_percent=60),
     )
-    blue = cluster(name="blue", ha_reservation=True)
-    unsafe, _ = asking.verdicts(1, "ha-check", blue, *parts, idle)
+    unsafe, _ = asking.verdicts(1, "ha-check", *parts, idle)
     assert unsafe == [["blue", "1", "unsafe", "safe", "north", "web"]]
-    assert asking.verdicts(0, "ha-check", blue, *parts, busy) == (
-        [["blue", "1", "safe", "unsafe", "south", "cache (by the engine's own check)"]],
-        [],
-    )
-    (found,) = asking.data(1, "ha-check", blue, *parts, idle)["clusters"]
-    (loss,) = found["losses"]
+    safe = ["blue", "1", "safe", "unsafe", "south", "cache (by the engine's own check)"]
+    assert asking.verdicts(0, "ha-check", *parts, busy) == ([safe], [])
+    ((loss,),) = (one["losses"] for one in asking.data(1, "ha-check", *parts, idle)["clusters"])
     assert (loss["hosts"], loss["domains"], loss["unplaced"]) == (["h1"], [], ["v1"])
-    assert [(one["vm"], [host["host"] for host in one["refused"]]) for one in loss["because"]] == [
-        ("v1", ["h2", "h3"])
-    ]
+    because = [(one["vm"], [host["host"] for host in one["refused"]]) for one in loss["because"]]
+    assert because == [("v1", ["h2", "h3"])]
 
 
 def test_ha_check_names_vms_that_it_is_not_about(asking: StateAsking) -> None:
@@ -73,19 +66,17 @@ def test_ha_check_names_vms_that_it_is_not_about(asking: StateAsking) -> None:
         vm("v1", "h3", name="web", ha=True, status="unknown"),
         vm("v2", name="cache", ha=True),
     )
-    assert asking.verdicts(1, "ha-check", *parts) == (
-        [["blue", "1", "unsafe", "safe", "already: east"]],
-        [
-            "Lost in cluster blue until they run again:",
-            "  web is unknown on east, which is error: could start on north (ovirt-placement why web)",
-            "Not counted in cluster blue: cache is down",
-        ],
-    )
+    rows, below = asking.verdicts(1, "ha-check", *parts)
+    assert rows == [["blue", "1", "unsafe", "safe", "already: east"]]
+    assert below == [
+        "Lost in cluster blue until they run again:",
+        "  web is unknown on east, which is error: could start on north (ovirt-placement why web)",
+        "Not counted in cluster blue: cache is down",
+    ]
 
 
 def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: StateAsking) -> None:
-    parts = (host("h1"), vm("v1", "h1", ha=True))
-    rows, below = asking.verdicts(1, "ha-check --cluster cluster1", *parts)
+    rows, below = asking.verdicts(1, "ha-check --cluster cluster1", host("h1"), vm("v1", "h1", ha=True))
     assert rows == [["cluster1", "1", "unsafe", "unsafe", "h1", "v1"]]
     assert below[:2] == ["If h1 failed:", "  v1: no host is left"]
 
@@ -175,19 +166,15 @@ def ask(asking: StateAsking) -> Ask:
     return lambda *words, status=0: asking.run(status, " ".join(words), LARGE)[0]
 
 
-def test_why_reports_the_refusals_and_counts_the_rest(ask: Ask) -> None:
+def test_why_reports_the_refusals_and_where_the_best_and_both_count_the_rest(ask: Ask) -> None:
     lines = ask("why", "v0a").splitlines()
     assert [line.split()[0] for line in lines[2:4]] == ["h0", "h7"]  # its rival is on h0
     assert len(lines) < 10
     assert lines[-1].startswith("97 of 100 hosts may take VM v0a: h1, h2, h3,")
     assert lines[-1].endswith("and 89 more (--all lists all)")
-    assert len(ask("why", "v0a", "--all").splitlines()) > HOSTS
-
-
-def test_where_shows_the_best_and_counts_the_rest(ask: Ask) -> None:
-    lines = ask("where", "v0a").splitlines()
-    assert "... and 77 more rows: --all shows them" in lines
-    assert len(ask("where", "v0a", "--all").splitlines()) > HOSTS - 3
+    assert "... and 77 more rows: --all shows them" in ask("where", "v0a").splitlines()
+    for command, least in (("why", HOSTS), ("where", HOSTS - 3)):
+        assert len(ask(command, "v0a", "--all").splitlines()) > least
 
 
 def test_groups_are_counted_and_the_violated_ones_come_first(ask: Ask) -> None:
@@ -221,13 +208,13 @@ def test_a_long_list_of_members_is_cut(ask: Ask) -> None:
 
 
 def test_violations_are_narrowed(ask: Ask) -> None:
-    def groups(*arguments: str, status: int = 1) -> list[list[str]]:
-        reported = plain(ask("violations", "--json", *arguments, status=status))["violations"]
+    def groups(arguments: str, status: int = 1) -> list[list[str]]:
+        reported = plain(ask("violations", "--json", *arguments.split(), status=status))["violations"]
         return [each["groups"] for each in reported]
 
-    assert groups() == [["g0"], ["g1"], ["g2"]]
-    assert groups("--vm", "v1b") == groups("--host", "h1") == groups("--group", "g1") == [["g1"]]
-    assert groups("--vm", "v9a", status=0) == []
+    assert groups("") == [["g0"], ["g1"], ["g2"]]
+    assert groups("--vm v1b") == groups("--host h1") == groups("--group g1") == [["g1"]]
+    assert groups("--vm v9a", 0) == []
     ask("violations", "--vm", "v999", status=2)
 
 
@@ -282,35 +269,24 @@ def reported(asking: StateAsking, *parts: Part, place: str = "h2") -> list[list[
 
 
 def test_the_engine_alone_refuses_what_our_units_take_in_another_way(asking: StateAsking) -> None:
-    nowhere = group("g", vms="a", hosts_rule=TOGETHER)
-    assert reported(asking, vm("a"), nowhere) == [
-        [
-            "the engine does not allow VM a on this host: affinity group g ties it to hosts and lists none",
-            "VmToHostsAffinityGroups",
-        ]
-    ]
+    nowhere = "the engine does not allow VM a on this host: affinity group g ties it to hosts and lists none"
+    found = reported(asking, vm("a"), group("g", vms="a", hosts_rule=TOGETHER))
+    assert found == [[nowhere, "VmToHostsAffinityGroups"]]
     abroad = (cluster(), cluster("c2"), host("far", cluster="c2"), vm("x", "far", cluster="c2"))
-    with_x = group("g", TOGETHER, "a", vm_labels=("l",))
-    assert reported(asking, vm("a"), *abroad, label("l", "x"), with_x) == []
-    because = (
-        "the engine runs it with VM x of another cluster, which is on its way to host far (affinity group g)"
-    )
-    coming = pending("x", "far")
-    assert reported(asking, vm("a"), *abroad, label("l", "x"), with_x, coming) == [
-        [because, "VmAffinityGroups"]
-    ]
+    with_x = (vm("a"), *abroad, label("l", "x"), group("g", TOGETHER, "a", vm_labels=("l",)))
+    assert reported(asking, *with_x) == []
+    coming = "VM x of another cluster, which is on its way to host far (affinity group g)"
+    found = reported(asking, *with_x, pending("x", "far"))
+    assert found == [[f"the engine runs it with {coming}", "VmAffinityGroups"]]
 
 
 def test_our_unit_alone_refuses_by_a_chain_and_both_by_a_peer(asking: StateAsking) -> None:
     chain = (group("g1", TOGETHER, "a b"), group("g2", TOGETHER, "b c"))
     sentence = "must run with VM {}, which is on host h1 (affinity group {})".format
-    assert reported(asking, vm("a"), vm("b"), vm("c", "h1"), *chain) == [
-        [sentence("c", "g2"), "AffinityFilter"]
-    ]
-    assert reported(asking, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain)) == [
-        [sentence("b", "g1"), "AffinityFilter", "VmAffinityGroups"],
-        [sentence("c", "g2"), "AffinityFilter"],
-    ]
+    by_chain = [sentence("c", "g2"), "AffinityFilter"]
+    assert reported(asking, vm("a"), vm("b"), vm("c", "h1"), *chain) == [by_chain]
+    found = reported(asking, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain))
+    assert found == [[sentence("b", "g1"), "AffinityFilter", "VmAffinityGroups"], by_chain]
 
 
 def test_a_vm_that_leaves_its_host_with_its_peers_is_judged_with_them_by_the_engine(
@@ -318,48 +294,39 @@ def test_a_vm_that_leaves_its_host_with_its_peers_is_judged_with_them_by_the_eng
 ) -> None:
     there = (vm("a", "h1"), vm("b", "h1"), group("g", TOGETHER, "a b"))
     assert reported(asking, *there) == []
-    rival = (vm("r", "h2"), group("far", APART, "b r"))
-    assert reported(asking, *there, *rival) == [
-        ["the engine runs it apart from VM r, which is on host h2 (affinity group far)", "VmAffinityGroups"]
-    ]
+    apart = "the engine runs it apart from VM r, which is on host h2 (affinity group far)"
+    found = reported(asking, *there, vm("r", "h2"), group("far", APART, "b r"))
+    assert found == [[apart, "VmAffinityGroups"]]
 
 
 def test_soft_rule_that_no_unit_weighs_is_noted_once_below_the_table(asking: StateAsking) -> None:
     soft = group("g", SOFT_TOGETHER, "v1 v2", name="near")
     parts = (cluster(scheduling_policy=SchedulingPolicy()), host("h1"), host("h2"), vm("v1"), vm("v2"), soft)
-    note = (
-        "affinity group near has a soft rule for VM v1,"
-        " and the cluster's policy does not enable SoftAffinityWeight"
-    )
+    unweighed = "and the cluster's policy does not enable SoftAffinityWeight"
+    note = f"affinity group near has a soft rule for VM v1, {unweighed}"
     assert asking.text(0, "why v1", *parts).splitlines()[-2:] == ["", note]
     answer = asking.data(0, "why v1", *parts)
     assert [reason["unit"] for reason in answer["notes"]] == ["SoftAffinityWeight"]
     assert [host["accepted"] for host in answer["hosts"]] == [True, True]
 
 
-@pytest.mark.parametrize(
-    ("filters", "said"),
-    [((), True), (("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter"), False)],
-)
+@pytest.mark.parametrize("asked", [True, False])
 def test_a_filter_that_the_engine_does_not_ask_refuses_nothing_and_that_is_said(
-    asking: StateAsking, filters: tuple[str, ...], said: bool
+    asking: StateAsking, asked: bool
 ) -> None:
     """h1 is licensed for v2; h2 has no memory for v1 either, which the engine does ask for."""
+    filters = ("AffinityFilter", "HostAffinityFilter", "PlacementRuleFilter") if asked else ()
     parts = (
         cluster(scheduling_policy=SchedulingPolicy(filters=filters)),
-        host("h1", name="north"),
-        host("h2", name="south", free_mb=1),
-        vm("v1", name="web"),
-        vm("v2", name="cache"),
+        *(host("h1", name="north"), host("h2", name="south", free_mb=1)),
+        *(vm("v1", name="web"), vm("v2", name="cache")),
         rule("licensed", "exclusive_hosts", "v2", hosts="h1 h2"),
     )
     text = asking.text(0, "why web", *parts)
     assert "placement rule licensed" in text
-    assert ("it may place the VM on north (ovirt-placement setup)" in text) == said
-    found = asking.data(0, "why web", *parts)["not_asked"]
-    assert [(one["unit"], one["hosts"]) for one in found] == (
-        [("PlacementRuleFilter", ["h1"])] if said else []
-    )
+    assert ("it may place the VM on north (ovirt-placement setup)" in text) is not asked
+    found = [(one["unit"], one["hosts"]) for one in asking.data(0, "why web", *parts)["not_asked"]]
+    assert found == ([] if asked else [("PlacementRuleFilter", ["h1"])])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +16,9 @@ from msgspec.structs import replace
 from ovirt_enforcer.cli.main import main as enforcer
 from ovirt_enforcer.cli.plan import REPAIRS_ALL
 from ovirt_placement.cli.main import main
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.inventory.publication import Moments, now
-from ovirt_placement.model import FrozenKeys, PlacementKey, state_file
+from ovirt_placement.model import FrozenKeys, PlacementKey, Snapshot, state_file
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Application
@@ -27,7 +26,7 @@ from tests.builders import APART, cluster, group, host, snapshot, vm
 from tests.configuration import write_configuration, write_password
 from tests.kit.served import ServedInventory
 from tests.placement.cli.live_engine import LiveEngine, Starting
-from tests.placement.engine_server import API, PASSWORD, EngineServer, serving
+from tests.placement.engine_server import API, PASSWORD, EngineServer, connected, serving
 from tests.placement.inventory.running import configured
 from tests.placement.model.full_state import full_state
 from tests.placement.sockets import refusing_port
@@ -82,36 +81,34 @@ def followed(live: LiveEngine, tmp_path: Path) -> LiveEngine:
     return live
 
 
+#: A filter of the engine asks how busy hosts are, and nothing of VMs; the check of reservations asks for all.
+BUSY, MEASURED_VMS = ["/hosts", "/hosts statistics"], ["/vms", "/vms statistics"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "vms", "hosts"),
     [
-        # A filter of the engine's asks how busy hosts are, and nothing of VMs.
-        ("why web", ["/vms"], ["/hosts", "/hosts statistics"]),
+        ("why web", ["/vms"], BUSY),
         ("violations", ["/vms"], ["/hosts"]),
         ("groups list", ["/vms"], ["/hosts"]),
-        # The check of reservations has all measured.
-        ("ha-check", ["/vms", "/vms statistics"], ["/hosts", "/hosts statistics"]),
-        ("status", ["/vms", "/vms statistics"], ["/hosts", "/hosts statistics"]),
+        ("ha-check", MEASURED_VMS, BUSY),
+        ("status", MEASURED_VMS, BUSY),
     ],
 )
 def test_what_is_read_of_vms_and_hosts(
     live: LiveEngine, asked: Asked, arguments: str, vms: list[str], hosts: list[str]
 ) -> None:
-    live.outcome(*arguments.split())
+    live.outcome(arguments)
     assert (asked.of("/vms"), asked.of("/hosts")) == (vms, hosts)
 
 
 @pytest.mark.parametrize(
-    "arguments", ["keys set --on cluster blue GEN 1 1", "keys define GEN --cluster blue --default 1"]
+    "arguments", ["set --on cluster blue GEN 1 1", "define GEN --cluster blue --default 1"]
 )
 def test_keys_that_hang_on_no_vm_read_none(live: LiveEngine, asked: Asked, arguments: str) -> None:
-    live.run(0, *arguments.split())
-    assert {one.split()[0] for one in asked} == {
-        "/clusters",
-        "/hosts",
-        "/datacenters",
-        *(one.split()[0] for one in asked.of("/schedulingpolic")),
-    }
+    live.run(0, f"keys {arguments}")
+    policies = {one.split()[0] for one in asked.of("/schedulingpolic")}
+    assert {one.split()[0] for one in asked} == {"/clusters", "/hosts", "/datacenters", *policies}
 
 
 @pytest.mark.parametrize(
@@ -135,16 +132,15 @@ def test_a_key_of_a_vm_that_is_known_costs_the_engine_nothing(followed: LiveEngi
     assert "server new" in followed.run(0, *setting, "new")[0]
 
 
-def test_a_group_of_this_moment_is_listed(followed: LiveEngine) -> None:
-    followed.run(0, "groups", "edit", "apart", "--name", "asunder")
-    assert "asunder" in followed.run(0, "groups", "list")[0]
-
-
-def test_what_is_not_known_yet_is_read_before_a_change_is_refused(followed: LiveEngine) -> None:
+def test_a_group_of_this_moment_is_listed_and_what_is_not_known_yet_is_read_before_a_change_is_refused(
+    followed: LiveEngine,
+) -> None:
+    followed.run(0, "groups edit apart --name asunder")
+    assert "asunder" in followed.run(0, "groups list")[0]
     Portal(followed.engine).add_vm(vm("v4", name="new", cluster="c1"))
-    followed.run(0, "groups", "edit", "apart", "--add-vm", "new")
+    followed.run(0, "groups edit asunder --add-vm new")
     # It is a member that the inventory does not know: nobody takes it out.
-    followed.run(0, "groups", "edit", "apart", "--add-vm", "db")
+    followed.run(0, "groups edit asunder --add-vm db")
     assert len(followed.engine.queries.state.groups_of("c1")[0].vms) == 4
 
 
@@ -178,12 +174,13 @@ def printed(*arguments: str, **environment: str) -> bytes:
     return ended.stdout.encode()
 
 
+def variables(engine: EngineServer) -> dict[str, str]:
+    return {"OVIRT_URL": engine.url, "OVIRT_USERNAME": "admin@internal", "OVIRT_PASSWORD": PASSWORD}
+
+
 def test_a_live_engine_is_printed_as_a_state_file(engine: EngineServer) -> None:
-    state = printed(
-        "snapshot", OVIRT_URL=engine.url, OVIRT_USERNAME="admin@internal", OVIRT_PASSWORD=PASSWORD
-    )
-    settings = EngineSettings(url=engine.url, username="admin@internal")
-    with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+    state = printed("snapshot", **variables(engine))
+    with connected(engine) as connection:
         assert state_file.loads(state) == read_snapshot(connection)
 
 
@@ -194,11 +191,10 @@ def test_a_state_file_is_checked_and_printed_again(tmp_path: Path) -> None:
 
 
 def test_statistics_and_devices_are_asked_for_only_on_demand(engine: EngineServer) -> None:
-    variables = {"OVIRT_URL": engine.url, "OVIRT_USERNAME": "admin@internal", "OVIRT_PASSWORD": PASSWORD}
     engine.requests.clear()
-    printed("snapshot", **variables)
+    printed("snapshot", **variables(engine))
     assert not any("statistics" in request or "nics" in request for request in engine.requests)
-    printed("snapshot", "--statistics", "--devices", **variables)
+    printed("snapshot", "--statistics", "--devices", **variables(engine))
     assert "/vms?follow=statistics" in engine.requests
     details = quote("disk_attachments.disk,nics,tags,permissions", safe=".")
     assert any(request.startswith("/vms?") and details in request for request in engine.requests)
@@ -207,29 +203,33 @@ def test_statistics_and_devices_are_asked_for_only_on_demand(engine: EngineServe
 def test_placement_keys_of_the_store_are_printed_but_for_those_of_what_is_gone(
     engine: EngineServer, tmp_path: Path
 ) -> None:
-    state = state_file.loads(printed("snapshot", "--config", str(configured(tmp_path, engine))))
-    assert (state.placement_keys, state.frozen_keys) == ((), ())
-    there, gone = (
-        PlacementKey(level="server", resource=vm, key_class="customer", name="A", value=0.1, weight=5.0)
-        for vm in (state.vms[0].id, "gone")
-    )
-    store = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
-    put_keys(store, [there, gone])
-    store.begin_runs([Run(vm, None, (("A", 0.1),)) for vm in (state.vms[0].id, "gone")])
-    store.close()
-    found = state_file.loads(printed("snapshot", "--config", str(tmp_path / "placement.toml")))
+    configured(tmp_path, engine)
+
+    def read() -> Snapshot:
+        return state_file.loads(printed("snapshot", "--config", str(tmp_path / "placement.toml")))
+
+    before = read()
+    assert (before.placement_keys, before.frozen_keys) == ((), ())
+    vms = (before.vms[0].id, "gone")
+    there, gone = (PlacementKey("server", vm, "customer", "A", 0.1, 5.0) for vm in vms)
+    with closing(KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)) as store:
+        put_keys(store, [there, gone])
+        store.begin_runs([Run(vm, None, (("A", 0.1),)) for vm in vms])
+    found = read()
     assert found.placement_keys == (there,)
-    assert found.frozen_keys == (FrozenKeys(state.vms[0].id, (("A", 0.1),)),)
+    assert found.frozen_keys == (FrozenKeys(vms[0], (("A", 0.1),)),)
     (tmp_path / "store.db").write_text("no database" * 100)
-    assert state_file.loads(printed("snapshot", "--config", str(tmp_path / "placement.toml"))) == state
+    assert read() == before
+
+
+# -- Each mistake that a person can repair is one line on standard error that says what to do, and exit 2.
+Mistake = Callable[..., str]
 
 
 def test_the_version_is_that_of_the_package() -> None:
     assert printed("--version").decode() == f"ovirt-placement {version('ovirt-placement')}\n"
 
 
-# -- Each mistake that a person can repair is one line on standard error that says what to do, and exit 2.
-Mistake = Callable[..., str]
 NOTHING: dict[str, str] = {"PATH": "/usr/bin"}
 
 

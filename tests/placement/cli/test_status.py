@@ -22,7 +22,7 @@ from ovirt_placement.cli.main import main
 from ovirt_placement.cli.questions import PATIENCE_SECONDS
 from ovirt_placement.inventory.publication import Moments, now
 from ovirt_placement.model import FrozenKeys, PlacementKey, StickyCopy, state_file
-from ovirt_placement.store.enforcer.intents import IntendedMigration, Store
+from ovirt_placement.store.enforcer.intents import Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.enforcer.observations import Sample
 from ovirt_placement.store.orders import ApprovalStore, ApprovedMove, PauseStore
@@ -33,6 +33,7 @@ from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import Starting, StateAsking
 from tests.placement.sockets import refusing_port
 from tests.plugins.published import Publisher
+from tests.stored import prepared
 
 # -- `status` on a state file, on what an inventory publishes, and on an engine that nobody follows.
 STATE = snapshot(
@@ -105,25 +106,14 @@ def test_a_tag_of_the_configuration_that_nothing_in_a_state_file_bears(
 def test_hosts_that_are_marked_as_draining_are_named(asking: StateAsking) -> None:
     draining = replace(STATE, draining_hosts=("h2",))
     assert asking.data(3, "status", draining)["clusters"][0]["draining"] == ["h2"]
-    assert (
-        "Marked as draining in cluster cluster1, no VM is placed there: h2"
-        " (ovirt-enforcer maintenance status).\n" in asking.text(3, "status", draining)
-    )
-
-
-def test_an_engine_that_nobody_follows(serving: Starting) -> None:
-    with serving(snapshot(host("h1"), vm("v1", "h1"))) as live:
-        found = live.data(0, "status")
-        assert (found["source"]["kind"], found["source"]["where"]) == ("engine", live.server.url)
-        (cluster,) = found["clusters"]
-        assert (cluster["hosts_up"], cluster["vms_running"]) == (1, 1)
+    marked = "Marked as draining in cluster cluster1, no VM is placed there: h2"
+    assert f"{marked} (ovirt-enforcer maintenance status).\n" in asking.text(3, "status", draining)
 
 
 def test_keys_that_have_no_effect_yet_are_reported(publisher: Publisher, published: Asking) -> None:
     """What they refer to costs the engine time."""
     for level, waiting in (("cluster", False), ("disk", True), ("customer_offer", True)):
-        key = PlacementKey(level=level, resource="r", key_class="system", name="A", value=1.0, weight=1.0)
-        publisher.publish(replace(STATE, placement_keys=(key,)))
+        publisher.publish(replace(STATE, placement_keys=(PlacementKey(level, "r", "system", "A", 1.0, 1.0),)))
         assert ("until then, keys on them have no effect" in published.text(3)) == waiting
 
 
@@ -138,19 +128,19 @@ def test_keys_that_have_no_effect_yet_are_reported(publisher: Publisher, publish
 def test_keys_come_with_their_numbers_and_what_became_of_the_store(
     publisher: Publisher, published: Asking, keys_ago: float | None, said: str
 ) -> None:
-    key = PlacementKey(level="node", resource="h1", key_class="system", name="GEN", value=1.0)
-    copy = StickyCopy(vm="v1", name="SAN", value=1.0, weight=60.0)
-    frozen = (FrozenKeys("v1", (("A", 1.0),)), FrozenKeys("v2", ()))
-    publisher.publish(
-        replace(STATE, placement_keys=(key,), frozen_keys=frozen, sticky_copies=(copy,)), keys_ago=keys_ago
+    known = replace(
+        STATE,
+        placement_keys=(PlacementKey("node", "h1", "system", "GEN", 1.0),),
+        frozen_keys=(FrozenKeys("v1", (("A", 1.0),)), FrozenKeys("v2", ())),
+        sticky_copies=(StickyCopy(vm="v1", name="SAN", value=1.0, weight=60.0),),
     )
+    publisher.publish(known, keys_ago=keys_ago)
     found = published.data(3)
     assert found["placement_keys"] == {"keys": 1, "frozen_sets": 2, "sticky_copies": 1}
     assert f"Placement keys: 1, frozen sets: 2, sticky copies: 1: {said}" in published.text(3)
-    age = found["source"].get("keys_age_seconds")
-    assert (age is None) == (keys_ago is None)
     assert found["source"]["store_answers"] == (keys_ago == 0.0)
-    assert age is None or keys_ago is None or keys_ago <= age < keys_ago + 60
+    age = found["source"].get("keys_age_seconds")
+    assert age is keys_ago is None or keys_ago <= age < keys_ago + 60
 
 
 @pytest.fixture
@@ -193,17 +183,14 @@ def test_an_engine_that_hangs_is_not_waited_for_where_something_is_known(
 
 
 def test_it_answers_where_nothing_is_known(away: Asking) -> None:
-    """Not even a password."""
+    """Not even a password; why the engine is away is said once, and its address as it is typed."""
+    said = away.text(1)
+    assert said.count("Connection refused: is ovirt-engine running") == 1
+    assert ("?." in said, "Http" in said) == (False, False)
     content = away.config.read_text()
     away.config.write_text(re.sub("^password_file.*$", "", content, flags=re.MULTILINE))
     assert away.data(1)["source"]["kind"] == "nothing"
     assert away.text(1).endswith("Nothing is known of it here.\n")
-
-
-def test_why_the_engine_is_away_is_said_once_and_its_address_as_it_is_typed(away: Asking) -> None:
-    said = away.text(1)
-    assert said.count("Connection refused: is ovirt-engine running") == 1
-    assert ("?." in said, "Http" in said) == (False, False)
 
 
 @pytest.mark.parametrize("question", ["why v1", "where v1", "violations", "groups list", "conflicts"])
@@ -246,9 +233,9 @@ def set_mode(published: Asking, mode: str) -> None:
 
 def test_it_is_healthy_where_rules_and_reservation_hold(published: Asking) -> None:
     found = published.data(0)
+    (blue,) = found["clusters"]
     assert (found["health"], found["reasons"]) == ("healthy", [])
-    ha = [(one["ha_reservation"], one["ha_safe"], one["failures_survived"]) for one in found["clusters"]]
-    assert ha == [(True, True, 1)]
+    assert (blue["ha_reservation"], blue["ha_safe"], blue["failures_survived"]) == (True, True, 1)
     assert published.text(0).startswith("Healthy.\nEnforcer: mode observe, no enforcer runs.\n")
 
 
@@ -268,25 +255,20 @@ def test_what_is_paused_or_waits_and_what_failed(published: Asking) -> None:
     move = ApprovedMove(("v1",), ("h1",), "h2")
     ApprovalStore(published.store, engine="default").offer("c1", "abc", (move,), "a plan")
     store = Store(published.store, engine="default")
-    failing, going = (
-        IntendedMigration(vm="v1", cluster="c1", source="h1", target="h2", correlation_id=word)
-        for word in ("x", "y")
-    )
-    failed = store.prepare([failing])[0].id
-    store.accept(failed)
+    moved = {"vm": "v1", "cluster": "c1", "source": "h1", "target": "h2"}
+    failed = store.accept(prepared(store, **moved, correlation_id="x").id).id
     store.fail(failed, "no room", None)
-    store.prepare([going])
-    found = published.data(3)
-    assert found["reasons"] == [
-        "migrations are paused",
-        "a plan waits for approval",
-        "1 migration failed in the last 24 hours",
-    ]
+    prepared(store, **moved, correlation_id="y")
+    failures = "1 migration failed in the last 24 hours"
+    assert published.data(3)["reasons"] == ["migrations are paused", "a plan waits for approval", failures]
     text = published.text(3)
-    assert "Paused: root paused cluster blue at " in text
-    assert "Plan abc of cluster blue waits for approval since " in text
-    assert "Migrations: 1 under way; in the last 24 hours 0 done, 1 failed, 0 refused.\n" in text
-    assert "Last failed: v1 to h2 at " in text
+    for said in (
+        "Paused: root paused cluster blue at ",
+        "Plan abc of cluster blue waits for approval since ",
+        "Migrations: 1 under way; in the last 24 hours 0 done, 1 failed, 0 refused.\n",
+        "Last failed: v1 to h2 at ",
+    ):
+        assert said in text
 
 
 def test_a_store_that_does_not_answer(published: Asking) -> None:
@@ -304,11 +286,10 @@ WRONG = '[enforcer]\nmode = "enforse"\n'
 
 def test_status_and_doctor_report_it(serving: Starting) -> None:
     with serving(snapshot(host("h1")), more=WRONG) as live:
-        out, _ = live.run(1, "status")
-        reported = out.splitlines()[0]
-        assert 'mode: cannot be "enforse"' in reported
         (mistake,) = live.data(1, "status")["mistakes"]
-        assert reported == f"Unhealthy: a command will not start: {mistake}"
+        assert 'mode: cannot be "enforse"' in mistake
+        said = f"Unhealthy: a command will not start: {mistake}"
+        assert live.run(1, "status")[0].splitlines()[0] == said
         kinds = {each["kind"] for each in live.data(1, "doctor")["findings"]}
         assert "mistaken_configuration" in kinds
 

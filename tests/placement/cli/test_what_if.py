@@ -1,6 +1,7 @@
 """What would come of a change or a maintenance is said before anything is written, and comes true."""
 
 import dataclasses
+from collections import Counter
 from contextlib import suppress
 
 import pytest
@@ -8,13 +9,12 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.setup import read_overview
 from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.policies import Policy
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.forecast import difference
 from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
-from tests.placement.cli.live_engine import PASSWORD, LiveEngine, Starting, StateAsking
+from tests.placement.cli.live_engine import LiveEngine, Starting, StateAsking
+from tests.placement.engine_server import connected
 
 # -- What would come of a change is said before anything is written, and nothing is written then.
 GIB = 1024
@@ -31,20 +31,21 @@ STATE = snapshot(
     group("g", TOGETHER, "a b", cluster="c1", name="near"),
 )
 THERE = (
-    "groups", "add", "there", "--cluster", "blue", "--hosts-rule", "positive", "--hosts-enforcing",
-    "--vm", "web1", "--vm", "web2", "--host", "h2", "--host", "h3",
-)  # fmt: skip
+    "groups add there --cluster blue --hosts-rule positive --hosts-enforcing --vm web1 --vm web2"
+    " --host h2 --host h3"
+)
 
 
 def test_migrations_and_failures_are_counted(live: LiveEngine) -> None:
-    (blue,) = live.data(0, *THERE, "--what-if")["clusters"]
+    (blue,) = live.data(0, f"{THERE} --what-if")["clusters"]
     assert [rule["groups"] for rule in blue["violated"]] == [["there"]]
     assert [(move["vms"], move["to"]) for move in blue["moves"]] == [(["a", "b"], "h3")]
     assert blue["failures_now"] == {"count": 2, "exact": False}
     assert blue["failures_settled"] == {"count": 1, "exact": True}
-    apart = ("groups", "add", "apart", "--cluster", "blue", "--vms-rule", "negative", "--vms-enforcing")
-    out, _ = live.run(0, *apart, "--vm", "web1", "--vm", "web2", "--what-if")
-    assert "not repaired: affinity group apart, hard: apart" in out
+    apart = (
+        "groups add apart --cluster blue --vms-rule negative --vms-enforcing --vm web1 --vm web2 --what-if"
+    )
+    assert "not repaired: affinity group apart, hard: apart" in live.run(0, apart)[0]
     assert live.changes == []
 
 
@@ -57,7 +58,7 @@ def test_migrations_and_failures_are_counted(live: LiveEngine) -> None:
     ],
 )
 def test_conditions_keep_from_writing(live: LiveEngine, conditions: str, holding: list[str]) -> None:
-    found = live.data(3 if holding else 0, *THERE, "--fail-if", conditions)
+    found = live.data(3 if holding else 0, f"{THERE} --fail-if '{conditions}'")
     assert found.get("fails", []) == holding
     names = [one.name for one in live.engine.queries.state.groups_of("c1")]
     assert names == (["near"] if holding else ["near", "there"])
@@ -65,7 +66,7 @@ def test_conditions_keep_from_writing(live: LiveEngine, conditions: str, holding
 
 def test_a_mistaken_condition_is_named(live: LiveEngine) -> None:
     with pytest.raises(SystemExit):
-        live.run(2, *THERE, "--fail-if", "moves=5")
+        live.run(2, f"{THERE} --fail-if moves=5")
     complaint = live.capsys.readouterr().err
     assert '"moves=5": write violated, conflicts, unplaced, moves, staying, failures' in complaint
 
@@ -73,29 +74,29 @@ def test_a_mistaken_condition_is_named(live: LiveEngine) -> None:
 def test_what_goes_repairs_and_what_is_changed_breaks(serving: Starting) -> None:
     parted = replace(STATE, vms=tuple(replace(one, host="h2") if one.id == "b" else one for one in STATE.vms))
     with serving(parted) as live:
-        assert "repairs affinity group near" in live.run(0, "groups", "remove", "near", "--what-if")[0]
-        out, _ = live.run(0, "groups", "edit", "near", "--add-vm", "web3", "--what-if")
-        assert "violates affinity group near, hard: together" in out
+        for words, said in (
+            ("remove near", "repairs affinity group near"),
+            ("edit near --add-vm web3", "violates affinity group near, hard: together"),
+        ):
+            assert said in live.run(0, f"groups {words} --what-if")[0]
         assert live.changes == []
 
 
 @pytest.mark.system
 def test_keys_break_where_vms_run(starting: Starting) -> None:
     with starting(STATE) as live:
-        live.run(0, "setup", "--cluster", "blue", "--placement-keys")
-        live.run(0, "keys", "define", "SSD", "--cluster", "blue", "--values", "h2=0", "--default", "1")
-        live.changes.clear()
-        given = ("keys", "set", "SSD", "0", "-200", "--on", "server", "cache")
-        found = live.data(0, *given, "--what-if")
-        (blue,) = found["clusters"]
+        live.run(0, "setup --cluster blue --placement-keys")
+        live.run(0, "keys define SSD --cluster blue --values h2=0 --default 1")
+        given = "keys set SSD 0 -200 --on server cache"
+        (blue,) = live.data(0, f"{given} --what-if")["clusters"]
         assert [(rule["kind"], rule["vms"]) for rule in blue["violated"]] == [("placement_keys", ["c"])]
         assert [move["vms"] for move in blue["moves"]] == [["c"]]
-        assert live.data(3, *given, "--fail-if", "moves")["fails"] == ["moves>0 (1)"]
-        assert len(live.data(0, "keys", "list", "--name", "SSD")["keys"]) == 3
-        bad = live.data(0, "keys", "set", "SSD", "1", "0", "--on", "server", "cache", "--what-if")
+        assert live.data(3, f"{given} --fail-if moves")["fails"] == ["moves>0 (1)"]
+        assert len(live.data(0, "keys list --name SSD")["keys"]) == 3
+        bad = live.data(0, "keys set SSD 1 0 --on server cache --what-if")
         assert "weight-zero" in bad["conflicts"][0]
-        live.run(0, *given, "--fail-if", "moves>1")
-        assert len(live.data(0, "keys", "list", "--name", "SSD")["keys"]) == 4
+        live.run(0, f"{given} --fail-if 'moves>1'")
+        assert len(live.data(0, "keys list --name SSD")["keys"]) == 4
 
 
 def without_ids(policy: Policy) -> Policy:
@@ -107,18 +108,14 @@ def without_ids(policy: Policy) -> Policy:
 
 def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
     with starting(STATE) as live:
-        out, _ = live.run(0, "setup", "--cluster", "blue", "--what-if")
-        assert "Cluster blue:\n  violates no rule" in out
+        assert "Cluster blue:\n  violates no rule" in live.run(0, "setup --cluster blue --what-if")[0]
         assert live.changes == []
-        live.run(2, "setup", "--undo", "--what-if")
-        settings = EngineSettings(url=live.server.api_url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
+        live.run(2, "setup --undo --what-if")
+        with connected(live.server.api_url) as connection:
             overview = read_overview(connection)
             seen = read_seen(connection, overview, "ovirt-placement", overview.users, "none")
             foreseen = plan(seen, UnitChoice("ovirt-placement", {"SoftAffinityWeight": 30}))
-            live.run(
-                0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=30", "--fail-if", "violated"
-            )
+            live.run(0, "setup --cluster blue --factor SoftAffinityWeight=30 --fail-if violated")
             (blue,) = read_snapshot(connection).clusters
         assert foreseen.clusters == ("c1",)
         assert foreseen.policy is not None
@@ -129,26 +126,21 @@ def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
 # -- `what-if` of a state file.
 def test_hosts_that_fail_hosts_that_come_and_vms_that_start(asking: StateAsking) -> None:
     found = asking.data(0, "what-if --down h1,h2", STATE)
-    assert [(one["vm"], one["host"], one["former"]) for one in found["starts"]] == [
-        ("a", "h3", "h1"),
-        ("b", "h3", "h1"),
-    ]
-    assert found["stopped"] == ["c"]
+    starts = [(one["vm"], one["host"], one["former"]) for one in found["starts"]]
+    assert (starts, found["stopped"]) == ([("a", "h3", "h1"), ("b", "h3", "h1")], ["c"])
     more = "what-if --add-host like=h1*2 --vm LIKE=cache*16 --fail-if unplaced"
-    homes = [one["host"] for one in asking.data(0, more, STATE)["starts"]]
-    assert (len(homes), None in homes) == (16, False)
-    assert {home: homes.count(home) for home in homes} == {"h1": 2, "h2": 3, "h3": 3, "h1+1": 4, "h1+2": 4}
+    homes = Counter(one["host"] for one in asking.data(0, more, STATE)["starts"])
+    assert homes == {"h1": 2, "h2": 3, "h3": 3, "h1+1": 4, "h1+2": 4}
     found = asking.data(3, "what-if --vm like=cache*9 --fail-if unplaced", STATE)
     assert found["fails"] == ["unplaced>0 (1)"]
     assert "the engine's Memory" in found["starts"][-1]["refused_by"]
 
 
 def test_copies_are_in_the_same_groups(asking: StateAsking) -> None:
-    found = asking.data(0, "what-if --vm like=web1", STATE)
-    assert [one["host"] for one in found["starts"]] == ["h1"]
     apart = replace(STATE, affinity_groups=(group("g", APART, "a d", cluster="c1"),))
-    found = asking.data(0, "what-if --vm like=web1*2", apart)
-    assert [one["host"] for one in found["starts"]] == ["h2", None]
+    for copies, state, homes in (("web1", STATE, ["h1"]), ("web1*2", apart, ["h2", None])):
+        found = asking.data(0, f"what-if --vm like={copies}", state)
+        assert [one["host"] for one in found["starts"]] == homes
 
 
 @pytest.mark.parametrize(
@@ -187,15 +179,13 @@ LEAVING = snapshot(
 
 def test_an_engine_finds_the_host_empty_and_no_rule_violated(serving: Starting) -> None:
     with serving(LEAVING) as live:
-        found = live.data(0, "what-if", "--maintenance", "node1")
+        (found,) = live.data(0, "what-if --maintenance node1")["maintenance"]
         assert live.changes == []
-        (maintenance,) = found["maintenance"]
-        assert (maintenance["hosts"], maintenance["staying"], maintenance["proven"]) == (["h1"], [], True)
-        assert [(move["vms"], move["to"], move["closure"]) for move in maintenance["moves"]] == [
-            (["a", "b"], "h2", True)
-        ]
+        assert (found["hosts"], found["staying"], found["proven"]) == (["h1"], [], True)
+        moves = [(move["vms"], move["to"], move["closure"]) for move in found["moves"]]
+        assert moves == [(["a", "b"], "h2", True)]
         live.engine.vms.migrate("a", host_id="h2", closure=True)
-        live.engine.advance(maintenance["seconds"])
+        live.engine.advance(found["seconds"])
         live.engine.hosts.deactivate("h1")
         live.engine.advance(60)
         after = live.engine.snapshot()
@@ -206,12 +196,9 @@ def test_an_engine_finds_the_host_empty_and_no_rule_violated(serving: Starting) 
 
 def test_what_cannot_leave_is_an_exit_status_with_what_its_hosts_say(asking: StateAsking) -> None:
     """Hosts that refuse it for one reason are reported together."""
-    parts = (
-        *(host(name, cores=cores) for name, cores in (("h1", 8), ("h2", 1), ("h3", 1))),
-        vm("v1", "h1", vcpus=4),
-        vm("v2", "h1", migratable=False),
-    )
-    lines = asking.text(3, "what-if --maintenance h1 --fail-if staying", *parts).splitlines()
+    hosts = (host(name, cores=cores) for name, cores in (("h1", 8), ("h2", 1), ("h3", 1)))
+    vms = vm("v1", "h1", vcpus=4), vm("v2", "h1", migratable=False)
+    lines = asking.text(3, "what-if --maintenance h1 --fail-if staying", *hosts, *vms).splitlines()
     assert lines[0] == "Maintenance of h1 in cluster cluster1: 2 VMs cannot leave"
     assert "    - v1 to h2, h3: has fewer cores, 1, than VM v1 has CPUs" in lines
     assert "    - it may not be migrated automatically (pinned, or only its user may)" in lines
@@ -227,11 +214,8 @@ def test_a_host_that_a_vm_is_on_its_way_to_does_not_become_empty(
     asking: StateAsking, coming: tuple[Part, ...]
 ) -> None:
     lines = asking.lines(3, "what-if --maintenance h1 --fail-if staying", host("h1"), host("h2"), *coming)
-    assert lines[:3] == [
-        "Maintenance of h1 in cluster cluster1: 1 VM cannot leave",
-        "v1 cannot leave h1:",
-        "- VM v1 is on its way there",
-    ]
+    first = "Maintenance of h1 in cluster cluster1: 1 VM cannot leave"
+    assert lines[:3] == [first, "v1 cannot leave h1:", "- VM v1 is on its way there"]
 
 
 def test_a_host_that_comes_has_the_memory_that_vms_on_their_way_take_of_its_like(asking: StateAsking) -> None:
@@ -256,32 +240,23 @@ SPLIT = (
     *(vm(name, at) for name, at in (("a", "h1"), ("b", "h2"), ("c", "h2"), ("d", "h2"), ("e", "h1"))),
 )
 FIRST, SECOND = group("g1", TOGETHER, "a b d"), group("g2", TOGETHER, "b c")
+PAIR = group("g1", TOGETHER, "a b")
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "violated", "repaired", "as_before"),
-    [
-        pytest.param((FIRST, SECOND), (FIRST,), [], [], ["g1"], id="a group that is tied to it goes"),
-        pytest.param(
-            (group("g1", TOGETHER, "a b"), SECOND), (group("g1", TOGETHER, "a b"),), [], [], ["g1"],
-            id="and then either may be the one that is off",
-        ),
-        pytest.param((FIRST, SECOND), (SECOND,), [], ["g1 g2"], [], id="what splits it goes"),
-        pytest.param(
-            (FIRST,), (FIRST, SECOND), [], [], ["g1 g2"], id="a satisfied group is tied to it"
-        ),
-        pytest.param(
-            (FIRST,), (FIRST, group("g2", TOGETHER, "a d")), ["g1 g2"], [], [], id="a violated one is"
-        ),
-        pytest.param(
-            (FIRST,), (FIRST, group("g2", TOGETHER, "b c e")), ["g1 g2"], [], [], id="one with one more"
-        ),
-        pytest.param(
-            (group("g1", APART, "a b c e"),), (group("g1", TOGETHER, "a b c e"),), ["g1"], ["g1"], [],
-            id="one of whose VMs others ask the contrary",
-        ),
-    ],
-)  # fmt: skip
+TIED = {
+    "a group that is tied to it goes": ((FIRST, SECOND), (FIRST,), [], [], ["g1"]),
+    "and then either may be the one that is off": ((PAIR, SECOND), (PAIR,), [], [], ["g1"]),
+    "what splits it goes": ((FIRST, SECOND), (SECOND,), [], ["g1 g2"], []),
+    "a satisfied group is tied to it": ((FIRST,), (FIRST, SECOND), [], [], ["g1 g2"]),
+    "a violated one is": ((FIRST,), (FIRST, group("g2", TOGETHER, "a d")), ["g1 g2"], [], []),
+    "one with one more": ((FIRST,), (FIRST, group("g2", TOGETHER, "b c e")), ["g1 g2"], [], []),
+    "one of whose VMs others ask the contrary": (
+        (group("g1", APART, "a b c e"),), (group("g1", TOGETHER, "a b c e"),), ["g1"], ["g1"], [],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("before", "after", "violated", "repaired", "as_before"), TIED.values(), ids=TIED)
 def test_tied_groups_are_known_again(
     before: tuple[Part, ...],
     after: tuple[Part, ...],
@@ -290,7 +265,5 @@ def test_tied_groups_are_known_again(
     as_before: list[str],
 ) -> None:
     found = difference(snapshot(*SPLIT, *before), snapshot(*SPLIT, *after), CLUSTER)
-    named = [
-        [" ".join(one.groups) for one in some] for some in (found.violated, found.repaired, found.as_before)
-    ]
-    assert named == [violated, repaired, as_before]
+    lists = (found.violated, found.repaired, found.as_before)
+    assert [[" ".join(one.groups) for one in some] for some in lists] == [violated, repaired, as_before]

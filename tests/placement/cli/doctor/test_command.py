@@ -1,8 +1,10 @@
 """`ovirt-placement doctor` against a simulated engine, a real inventory and a real store."""
 
 import os
+import re
 import sqlite3
 import time
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -33,7 +35,7 @@ def store_of(live: LiveEngine) -> str:
 @pytest.mark.system
 def test_no_problem_after_setup_with_inventory_proxy_and_enforcer(starting: Starting, proxy: str) -> None:
     with starting(RULED, more=ENFORCE) as live:
-        live.run(0, "setup", "--cluster", "blue")
+        live.run(0, "setup --cluster blue")
         LeaseStore(store_of(live), engine="default").take_lease("here", 60.0)
         with running_service(live.config):
             out, _ = live.run(0, "doctor", "--proxy", proxy)
@@ -58,7 +60,7 @@ def test_a_cluster_without_our_units_and_an_enforcer_that_observes_or_is_paused(
 ) -> None:
     two = snapshot(*RULED.clusters, cluster("c2", name="green"), host("h9", cluster="c2"))
     with starting(two, more=ENFORCE) as live, running_service(live.config):
-        live.run(0, "setup", "--cluster", "blue")
+        live.run(0, "setup --cluster blue")
         epoch = LeaseStore(store_of(live), engine="default").take_lease("here", 60.0)
         assert epoch is not None
         EnforcerSettingsStore(store_of(live), engine="default").record(epoch, {"mode": "observe"})
@@ -91,7 +93,7 @@ def test_the_proxy_of_this_machine_is_asked(
 ) -> None:
     (tmp_path / "decisions.jsonl").touch()
     with starting(RULED) as live, running_service(live.config):
-        live.run(0, "setup", "--cluster", "blue")
+        live.run(0, "setup --cluster blue")
         assert live.data(0, "doctor")["not_examined"] == []
         status = live.data(3, "status")
         assert (status["proxy"]["url"], status["proxy"]["error"]) == (proxy, None)
@@ -108,31 +110,12 @@ def test_the_proxy_of_this_machine_is_asked(
 
 
 @pytest.mark.system
-def test_the_proxys_record_is_missing_unreadable_or_not_wanted(
-    starting: Starting, proxys_file: Path, tmp_path: Path
-) -> None:
-    with starting(RULED) as live, running_service(live.config):
-        live.run(0, "setup", "--cluster", "blue")
-        (missing,) = live.data(1, "doctor")["findings"]
-        assert missing["kind"] == "no_record"
-        assert f"{tmp_path}/decisions.jsonl" in missing["sentence"]
-        (tmp_path / "decisions.jsonl").mkdir()
-        (unreadable,) = live.data(0, "doctor")["not_examined"]
-        assert unreadable.startswith(f"the proxy's record of decisions: {tmp_path}/decisions.jsonl: cannot")
-        proxys_file.write_text(f"{proxys_file.read_text()}[decisions]\nrecord = false\n")
-        found = live.data(0, "doctor")
-        assert found["not_examined"] == []
-        assert any(one.startswith("the proxy records no decisions") for one in found["not_in_use"])
-
-
-@pytest.mark.system
-@pytest.mark.usefixtures("proxys_file")
-def test_a_full_disk_of_the_proxys_record(
-    starting: Starting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_proxys_record_is_missing_without_room_unreadable_or_not_wanted(
+    starting: Starting, proxys_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     logs = tmp_path / "log"
     logs.mkdir()
-    (logs / "decisions.jsonl").touch()
+    record = logs / "decisions.jsonl"
     monkeypatch.setattr(local_proxy, "LOG_DIRECTORY", logs)
     looked, left = os.statvfs, [0]
 
@@ -142,12 +125,25 @@ def test_a_full_disk_of_the_proxys_record(
 
     monkeypatch.setattr(os, "statvfs", statvfs)
     with starting(RULED) as live, running_service(live.config):
-        live.run(0, "setup", "--cluster", "blue")
+        live.run(0, "setup --cluster blue")
+        left[0] = 256  # 1 MiB
+        (missing,) = live.data(1, "doctor")["findings"]
+        assert (missing["kind"], str(record) in missing["sentence"]) == ("no_record", True)
+        record.touch()
+        assert live.data(0, "doctor")["findings"] == []
+        left[0] = 0
         (full,) = live.data(1, "doctor")["findings"]
         assert full["kind"] == "record_disk_full"
-        assert f"the proxy records its decisions: {logs}/decisions.jsonl" in full["sentence"]
-        left[0] = 256  # 1 MiB
-        assert live.data(0, "doctor")["findings"] == []
+        assert f"the proxy records its decisions: {record}" in full["sentence"]
+        left[0] = 256
+        record.unlink()
+        record.mkdir()
+        (unreadable,) = live.data(0, "doctor")["not_examined"]
+        assert unreadable.startswith(f"the proxy's record of decisions: {record}: cannot")
+        proxys_file.write_text(f"{proxys_file.read_text()}[decisions]\nrecord = false\n")
+        found = live.data(0, "doctor")
+        assert found["not_examined"] == []
+        assert any(one.startswith("the proxy records no decisions") for one in found["not_in_use"])
 
 
 @pytest.mark.system
@@ -155,8 +151,7 @@ def test_a_full_disk_of_the_proxys_record(
 def test_clock_that_differs(starting: Starting, seconds: int, word: str) -> None:
     with starting(EMPTY, clock=datetime.now(UTC) + timedelta(seconds=seconds)) as live:
         (what,) = findings(live)
-    assert what.startswith("the engine's clock is 3")
-    assert f"s {word} this one" in what
+    assert re.match(rf"the engine's clock is 3\d* s {word} this one", what)
 
 
 def test_engine_that_is_too_old(starting: Starting, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -204,24 +199,15 @@ def test_permits_that_the_enforcer_lacks(
     assert sorted(what.partition(":")[0] for what in whats) == sorted(lacking)
 
 
-def test_user_who_may_not_read(starting: Starting) -> None:
-    with starting(EMPTY, username="user@internal") as live:
-        (what,) = findings(live)
-    assert "ReadOnlyAdmin" in what
-
-
-def test_engine_that_is_away_is_a_finding(starting: Starting) -> None:
+def test_engine_that_is_away_is_a_finding_and_a_configuration_at_fault_is_status_2(
+    starting: Starting,
+) -> None:
     with starting(EMPTY) as live:
         live.server.close()
         (what,) = findings(live)
-    assert "the engine does not answer" in what
-
-
-def test_configuration_at_fault_is_status_2(starting: Starting) -> None:
-    with starting(EMPTY) as live:
+        assert "the engine does not answer" in what
         live.config.write_text('[engine]\nurl = "http://x"\n[store]\nurl = "mysql://x"\nz = 1\n')
-        _, err = live.run(2, "doctor")
-    assert "[store] z: unknown key" in err
+        assert "[store] z: unknown key" in live.run(2, "doctor")[1]
 
 
 @pytest.mark.parametrize(
@@ -241,13 +227,11 @@ def test_store_that_cannot_be_reached(starting: Starting, tmp_path: Path, url: s
 
 def test_store_of_a_newer_release_and_one_that_is_well(starting: Starting, tmp_path: Path) -> None:
     with starting(EMPTY) as live:
-        store = Store(f"sqlite:///{tmp_path}/store.db", engine="default")
-        store.open_intents()
-        store.close()
+        with closing(Store(store_of(live), engine="default")) as store:
+            store.open_intents()
         assert findings(live) == []
-        with sqlite3.connect(tmp_path / "store.db") as database:
+        with closing(sqlite3.connect(tmp_path / "store.db")) as database, database:
             database.execute("UPDATE schema_version SET version = version + 1")
-        database.close()
         (what,) = findings(live)
     assert "has schema version" in what
 

@@ -25,7 +25,7 @@ from ovirt_placement.config import Config
 from ovirt_service.errors import UserError
 from tests.paths import CHECKOUT
 from tests.placement.cli.doctor.examining import EMPTY
-from tests.placement.cli.live_engine import Starting
+from tests.placement.cli.live_engine import LiveEngine, Starting
 
 # -- `ovirt-placement doctor`: the system below us, as its files are. Units are enabled by systemctl itself.
 PAGE = CHECKOUT / "docs" / "hardened-hosts.md"
@@ -71,26 +71,25 @@ def test_a_proxy_whose_socket_is_not_enabled(tmp_path: Path) -> None:
 
 # -- FIPS mode
 @pytest.mark.parametrize(
-    ("mode", "url", "wheels", "names"),
+    ("mode", "url", "wheels", "named"),
     [
-        ("1\n", "sqlite:////a.db", ("pycurl", "psycopg_binary"), None),
-        ("1\n", "postgresql://h/d", ("pycurl", "psycopg_binary"), "psycopg-binary has"),
-        ("1\n", "postgresql://h/d", ("pycurl",), None),
-        ("0\n", "postgresql://h/d", ("psycopg_binary",), None),
-        (None, "postgresql://h/d", ("psycopg_binary",), None),
+        ("1\n", "sqlite:////a.db", ("pycurl", "psycopg_binary"), []),
+        ("1\n", "postgresql://h/d", ("pycurl", "psycopg_binary"), ["psycopg-binary has"]),
+        ("1\n", "postgresql://h/d", ("pycurl",), []),
+        ("0\n", "postgresql://h/d", ("psycopg_binary",), []),
+        (None, "postgresql://h/d", ("psycopg_binary",), []),
     ],
 )
 def test_wheels_that_do_not_know_of_fips_mode(
-    write: Write, tmp_path: Path, mode: str | None, url: str, wheels: tuple[str, ...], names: str | None
+    write: Write, tmp_path: Path, mode: str | None, url: str, wheels: tuple[str, ...], named: list[str]
 ) -> None:
     if mode is not None:
         write("proc/sys/crypto/fips_enabled", mode)
     for wheel in wheels:
         write(f"packages/{wheel}.libs/libcrypto-fa202293.so.3", "")
     places = (tmp_path / "elsewhere", tmp_path / "packages")
-    found = list(examine_fips(Config({"store": {"url": url}}, ""), tmp_path, places))
-    assert [names in each.sentence for each in found if names] == ([True] if names else [])
-    assert bool(found) is (names is not None)
+    found = [*examine_fips(Config({"store": {"url": url}}, ""), tmp_path, places)]
+    assert [name in one.sentence for name, one in zip(named, found, strict=True)] == [True] * len(named)
 
 
 # -- fapolicyd
@@ -112,23 +111,26 @@ def hardened(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
 def test_the_pages_rule_lets_plugins_load(hardened: Path, write: Write) -> None:
     (rule,) = (line.strip() for line in PAGE.read_text().splitlines() if line.strip().startswith("allow "))
     deny = "deny_audit perm=any all : ftype=%languages\n"
-    assert kinds(examine_fapolicyd("default", hardened)) == ["fapolicyd_refuses"]
+
+    def refused(engine: str = "default", compiled: str | None = None) -> bool:
+        if compiled is not None:
+            write("etc/fapolicyd/compiled.rules", compiled)
+        found = kinds(examine_fapolicyd(engine, hardened))
+        assert found in ([], ["fapolicyd_refuses"])
+        return bool(found)
+
+    assert refused()
     write("etc/fapolicyd/rules.d/60-ovirt-placement.rules", f"{rule}\n")
-    write("etc/fapolicyd/compiled.rules", f"%languages=text/x-python\n{deny}")
-    assert kinds(examine_fapolicyd("default", hardened)) == ["fapolicyd_refuses"], "it is not loaded"
-    write("etc/fapolicyd/compiled.rules", f"%languages=text/x-python\n{rule}\n{deny}")
-    assert kinds(examine_fapolicyd("default", hardened)) == []
-    write("etc/fapolicyd/compiled.rules", f"# {rule}\n{rule.replace(FOLDER, OTHER)}\n{deny}")
-    assert kinds(examine_fapolicyd("default", hardened)) == ["fapolicyd_refuses"]
-
-
-def test_nothing_to_refuse(hardened: Path, write: Write) -> None:
+    assert refused(compiled=f"%languages=text/x-python\n{deny}"), "it is not loaded"
+    assert not refused(compiled=f"%languages=text/x-python\n{rule}\n{deny}")
+    assert refused(compiled=f"# {rule}\n{rule.replace(FOLDER, OTHER)}\n{deny}")
+    assert not refused("west"), "there is no proxy of that engine"
     (hardened / FOLDER.lstrip("/") / "mine.py").unlink()
-    assert kinds(examine_fapolicyd("default", hardened)) == []
+    assert not refused()
     write(f"{FOLDER}/mine.py", "")
-    assert kinds(examine_fapolicyd("west", hardened)) == [], "there is no proxy of that engine"
+    assert refused()
     (hardened / "proc/4711/comm").unlink()
-    assert kinds(examine_fapolicyd("default", hardened)) == []
+    assert not refused()
 
 
 def test_rules_that_cannot_be_read_are_reported(hardened: Path) -> None:
@@ -138,13 +140,14 @@ def test_rules_that_cannot_be_read_are_reported(hardened: Path) -> None:
 
 
 # -- the command
-def test_doctor_reports_them(
-    starting: Starting, hardened: Path, write: Write, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def found_by(live: LiveEngine) -> set[str]:
+    return {each["kind"] for each in live.data(1, "doctor")["findings"]}
+
+
+def test_doctor_reports_them(starting: Starting, hardened: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(machine, "ROOT", hardened)
     with starting(EMPTY) as live:
-        found = live.data(1, "doctor")["findings"]
-    assert "fapolicyd_refuses" in {each["kind"] for each in found}
+        assert "fapolicyd_refuses" in found_by(live)
 
 
 # -- `ovirt-placement doctor`: whether each service's user can read the configuration and the password.
@@ -187,35 +190,33 @@ BOTH = {INVENTORYS, WORKERS}
 ENTER = f"chmod a+x {PASSWORD.parent}"
 
 
-@pytest.mark.parametrize(
-    ("file", "directory", "secret", "whom", "said"),
-    [
-        (Status(0o640, ROOT, OURS), Status(0o755), True, set(), ""),
-        (Status(0o640, ROOT, OURS), Status(0o750, ROOT, OURS), True, set(), ""),
-        (Status(0o640, ROOT, OURS), Status(0o711), True, set(), ""),
-        (Status(0o640, ROOT, OURS), Status(0o700), True, BOTH, ENTER),
-        # Of root alone.
-        (Status(0o600), OPEN, True, BOTH, ""),
-        (Status(0o640), OPEN, True, BOTH, ""),
-        # The services may read it, and take no password that another user may change.
-        (Status(0o640, INVENTORY.uid, OURS), OPEN, True, BOTH, "refuses"),
-        (Status(0o640, INVENTORY.uid, OURS), OPEN, True, BOTH, f"-> {SHARE}"),
-        (Status(0o640, INVENTORY.uid, OURS), OPEN, False, set(), ""),
-        # Owner and group are asked before others.
-        (Status(0o044, INVENTORY.uid, OURS), OPEN, False, {INVENTORYS}, ""),
-        (Status(0o604, ROOT, OURS), OPEN, False, BOTH, ""),
-    ],
-)
+NEVER: set[str] = set()
+FILES = [
+    (Status(0o640, ROOT, OURS), Status(0o755), True, NEVER, ""),
+    (Status(0o640, ROOT, OURS), Status(0o750, ROOT, OURS), True, NEVER, ""),
+    (Status(0o640, ROOT, OURS), Status(0o711), True, NEVER, ""),
+    (Status(0o640, ROOT, OURS), Status(0o700), True, BOTH, ENTER),
+    # Of root alone, and of the inventory's user alone.
+    (Status(0o600), OPEN, True, BOTH, ""),
+    (Status(0o640), OPEN, True, BOTH, ""),
+    (Status(0o600, INVENTORY.uid, OURS), OPEN, True, {WORKERS}, f"cannot read {PASSWORD} -> {SHARE}"),
+    # The services may read it, and take no password that another user may change.
+    (Status(0o640, INVENTORY.uid, OURS), OPEN, True, BOTH, "refuses"),
+    (Status(0o640, INVENTORY.uid, OURS), OPEN, True, BOTH, f"-> {SHARE}"),
+    (Status(0o640, INVENTORY.uid, OURS), OPEN, False, NEVER, ""),
+    # Owner and group are asked before others.
+    (Status(0o044, INVENTORY.uid, OURS), OPEN, False, {INVENTORYS}, ""),
+    (Status(0o604, ROOT, OURS), OPEN, False, BOTH, ""),
+]
+
+
+@pytest.mark.parametrize(("file", "directory", "secret", "whom", "said"), FILES)
 def test_who_cannot_read_a_file(
     file: Status, directory: Status, secret: bool, whom: set[str], said: str
 ) -> None:
     reported = found(file, directory, secret=secret)
     assert reported.keys() == whom
     assert all(said in each for each in reported.values())
-
-
-def test_a_password_of_the_inventorys_user_alone_is_none_of_the_proxys() -> None:
-    assert found(Status(0o600, INVENTORY.uid, OURS)) == {WORKERS: f"cannot read {PASSWORD} -> {SHARE}"}
 
 
 def test_a_user_who_is_not_in_the_group() -> None:
@@ -236,11 +237,7 @@ def test_doctor_asks_for_the_users_of_this_machine(
         pytest.skip("nobody is no user here")
     monkeypatch.setattr(machine, "SERVICES", {"nobody": "a service", "nobody-at-all": "none"})
     with starting(EMPTY) as live:
-        assert "unreadable_by_service" not in kinds_of(live.data(1, "doctor"))
+        assert "unreadable_by_service" not in found_by(live)
         live.config.chmod(0o600)
         monkeypatch.setattr(machine, "DEFAULT_PATH", tmp_path / "ovirt-placement.toml")
-        assert "unreadable_by_service" in kinds_of(live.data(1, "doctor"))
-
-
-def kinds_of(answer: dict[str, list[dict[str, str]]]) -> set[str]:
-    return {each["kind"] for each in answer["findings"]}
+        assert "unreadable_by_service" in found_by(live)

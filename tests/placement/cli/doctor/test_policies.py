@@ -9,29 +9,30 @@ import pytest
 from ovirt_placement.answers import setup
 from ovirt_placement.answers.doctor import policies
 from ovirt_placement.engine.policies import PolicyContent, PolicyHead, PolicyUnit
-from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
 from ovirt_simulator.http.control import User, default_users
-from tests.builders import SOFT_TOGETHER, cluster, group, host, label, rule, snapshot, vm
+from tests.builders import cluster, host, rule, snapshot, vm
 from tests.placement.cli.doctor.examining import EMPTY, RULED, findings
 from tests.placement.cli.live_engine import LiveEngine, Starting
 from tests.placement.cli.setup.policies import OURS, TWINS, policy_named, unit_id
-from tests.placement.sockets import refusing_port
 from tests.portal import Portal
+
+
+def remove(engine: Engine, kind: UnitType, name: str) -> None:
+    """Take a unit out of our policy."""
+    engine.policies.remove_unit(policy_named(engine, OURS).id, unit_id(engine, name, kind))
 
 
 def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
     """Hard rules by a filter, soft ones and HA by a weight; a factor of 0 weighs nothing."""
     with starting(RULED) as live:
         assert findings(live) == []  # the engine's own units of policy none look at all of them
-        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
-        (what,) = findings(live)
-        assert what == (
+        live.run(0, "setup --cluster blue --factor SoftAffinityWeight=0")
+        assert about_weights(live)["sentence"] == (
             "cluster blue: soft rules of the groups near mean nothing when VMs are placed:"
             " its policy ovirt-placement has SoftAffinityWeight with factor 0"
         )
-        policy = policy_named(live.engine, OURS).id
         for kind, name in (
             (UnitType.FILTER, "AffinityFilter"),
             (UnitType.FILTER, "VmAffinityGroups"),
@@ -40,7 +41,7 @@ def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
             (UnitType.WEIGHT, "HaReservationWeight"),
             (UnitType.WEIGHT, "OptimalForHaReservation"),
         ):
-            live.engine.policies.remove_unit(policy, unit_id(live.engine, name, kind))
+            remove(live.engine, kind, name)
         assert [what.partition(" when VMs")[0] for what in findings(live)] == [
             "cluster blue: hard rules of the groups tied mean nothing",
             "cluster blue: hard rules of the groups tied mean nothing",
@@ -51,22 +52,21 @@ def test_rules_that_the_policy_has_no_unit_for(starting: Starting) -> None:
 
 def test_a_factor_of_0_is_repaired_as_it_is_said(starting: Starting) -> None:
     with starting(RULED) as live:
-        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
+        live.run(0, "setup --cluster blue --factor SoftAffinityWeight=0")
         carry_out(live, about_weights(live)["remedy"])
         assert findings(live) == []
 
 
+def own_policy(weights: dict[str, int], **units: PolicyUnit) -> policies.InUse:
+    head = PolicyHead("p1", "own", "", locked=False, properties={})
+    return policies.InUse(PolicyContent(head, weights, {}, {}), setup.Units(units))
+
+
 def test_a_unit_that_no_unit_of_the_engines_does_the_same_as() -> None:
     blue = cluster("c1", name="blue")
-    state = snapshot(
-        blue,
-        host("h1", cluster="c1"),
-        vm("v1", "h1", cluster="c1"),
-        rule("few", "at_most_per_host", "v1", cluster="c1", most=1, enforcing=False),
-    )
-    head = PolicyHead("p1", "own", "", locked=False, properties={})
-    policy = policies.InUse(PolicyContent(head, {}, {}, {}), setup.Units())
-    found = [one.sentence for one in policies.examine_rules(state, blue, policy)]
+    few = rule("few", "at_most_per_host", "v1", cluster="c1", most=1, enforcing=False)
+    state = snapshot(blue, host("h1", cluster="c1"), vm("v1", "h1", cluster="c1"), few)
+    found = [one.sentence for one in policies.examine_rules(state, blue, own_policy({}))]
     assert any(one.endswith("its policy own lacks PlacementRuleWeight") for one in found)
 
 
@@ -79,75 +79,35 @@ def test_units_of_others_put_none_of_ours_to_work() -> None:
     assert idle.startswith("no cluster's scheduling policy has our units")
 
 
-def test_rule_whose_unit_is_disabled(starting: Starting) -> None:
-    units = Units(weights={"SoftAffinityWeight": 5})
-    ruled = snapshot(
-        cluster("c1", name="blue", scheduling_policy=units, policy={"vm_affinity_weight": 0}),
-        *(part for part in (*RULED.hosts, *RULED.vms, *RULED.affinity_groups)),
-    )
-    with refusing_port() as port, starting(ruled, proxy=f"http://127.0.0.1:{port}/") as live:
-        assert findings(live)[-1].endswith(
-            "the engine has disabled SoftAffinityWeight of its policy blue-placement"
-        )
-
-
-def test_groups_that_ask_for_nothing_need_no_unit(starting: Starting) -> None:
-    """Of a soft group with one member of its own cluster, and a host rule without hosts."""
-    state = snapshot(
-        cluster("c1", name="blue", policy={"vm_affinity_weight": 0, "vm_to_host_weight": 0}),
-        cluster("c2", name="red"),
-        vm("v1", cluster="c1"),
-        vm("v2", cluster="c2"),
-        label("l", "v2"),
-        group("g", SOFT_TOGETHER, "v1", cluster="c1", vm_labels=("l",), hosts_rule=SOFT_TOGETHER),
-    )
-    with starting(state) as live:
-        assert findings(live) == []
-
-
 @pytest.mark.system
 def test_event_reports_the_engine_once_a_day(starting: Starting) -> None:
-    def reported(engine: Engine) -> list[tuple[str, str, str | None]]:
-        return [
-            (event.severity, event.description, event.cluster.id if event.cluster else None)
-            for event in engine.queries.events()
-            if event.origin == "ovirt-placement"
-        ]
-
     with starting(RULED, clock=datetime.now(UTC)) as live:
-        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
+
+        def reported() -> list[Any]:
+            return [event for event in live.engine.queries.events() if event.origin == "ovirt-placement"]
+
+        live.run(0, "setup --cluster blue --factor SoftAffinityWeight=0")
         findings(live)
-        assert reported(live.engine) == []
+        assert reported() == []
         findings(live, "--event")
-        ((severity, text, cluster_id),) = reported(live.engine)
-        assert (severity, cluster_id) == ("warning", "c1")
-        assert text.startswith("cluster blue: soft rules of the groups near mean nothing")
-        (event,) = (event for event in live.engine.queries.events() if event.origin == "ovirt-placement")
+        (event,) = reported()
+        assert (event.severity, event.cluster.id) == ("warning", "c1")
+        assert event.description.startswith("cluster blue: soft rules of the groups near mean nothing")
         findings(live, "--event")
         Portal(live.engine).dismiss_event(event.id)
         findings(live, "--event")  # nor again after it was dismissed
-        assert reported(live.engine) == []
+        assert reported() == []
         live.engine.advance(24 * 3600)
         assert any("the engine's clock is" in what for what in findings(live, "--event"))
-        assert len(reported(live.engine)) == 1
+        assert len(reported()) == 1
 
 
 def test_who_may_not_add_events_is_reported(starting: Starting) -> None:
     users = {**default_users("password"), "reader@internal": User(password="password", admin=True)}
-    ruled = snapshot(cluster("c1", name="blue", policy={"vm_affinity_weight": 0}), *RULED.vms, *RULED.hosts,
-                     *RULED.affinity_groups)  # fmt: skip
-    with starting(ruled, users=users, username="reader@internal") as live:
+    blue = cluster("c1", name="blue", policy={"vm_affinity_weight": 0})
+    state = snapshot(blue, *RULED.vms, *RULED.hosts, RULED.affinity_groups[0])
+    with starting(state, users=users, username="reader@internal") as live:
         assert any("needs the permit inject_external_events" in what for what in findings(live, "--event"))
-
-
-def test_our_filters_without_the_engines_alongside_them(starting: Starting) -> None:
-    with starting(EMPTY) as live:
-        live.run(0, "setup", "--cluster", "blue")
-        live.engine.policies.remove_unit(
-            policy_named(live.engine, OURS).id, unit_id(live.engine, "VmAffinityGroups", UnitType.FILTER)
-        )
-        (what,) = findings(live)
-    assert "has AffinityFilter without the engine's filter VmAffinityGroups" in what
 
 
 @pytest.mark.parametrize(("ours", "engines"), TWINS.items())
@@ -155,9 +115,8 @@ def test_our_filters_without_the_engines_alongside_them(starting: Starting) -> N
 def test_our_weights_without_the_engines_alongside_them(starting: Starting, ours: str, engines: str) -> None:
     """Somebody has taken it out; setup adds it again."""
     with starting(EMPTY) as live:
-        live.run(0, "setup", "--cluster", "blue")
-        policy = policy_named(live.engine, OURS).id
-        live.engine.policies.remove_unit(policy, unit_id(live.engine, engines, UnitType.WEIGHT))
+        live.run(0, "setup --cluster blue")
+        remove(live.engine, UnitType.WEIGHT, engines)
         found = about_weights(live)
         assert f"has {ours} without the engine's weight {engines}" in found["sentence"]
         carry_out(live, found["remedy"])
@@ -167,7 +126,7 @@ def test_our_weights_without_the_engines_alongside_them(starting: Starting, ours
 @pytest.mark.system
 def test_the_engines_weight_counts_for_less_than_ours(starting: Starting) -> None:
     with starting(EMPTY) as live:
-        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=50")
+        live.run(0, "setup --cluster blue --factor SoftAffinityWeight=50")
         for factor in (49, 0):
             live.run(0, "setup", "--factor", f"VmAffinityGroups={factor}")
             found = about_weights(live)
@@ -176,15 +135,14 @@ def test_the_engines_weight_counts_for_less_than_ours(starting: Starting) -> Non
             ) in found["sentence"]
             carry_out(live, found["remedy"])
             assert findings(live) == []
-        live.run(0, "setup", "--factor", "VmAffinityGroups=51")
+        live.run(0, "setup --factor VmAffinityGroups=51")
         assert findings(live) == []
 
 
 def test_a_weight_of_ours_that_counts_for_nothing_needs_none_alongside_it(starting: Starting) -> None:
     with starting(EMPTY) as live:
-        live.run(0, "setup", "--cluster", "blue", "--factor", "SoftAffinityWeight=0")
-        policy = policy_named(live.engine, OURS).id
-        live.engine.policies.remove_unit(policy, unit_id(live.engine, "VmAffinityGroups", UnitType.WEIGHT))
+        live.run(0, "setup --cluster blue --factor SoftAffinityWeight=0")
+        remove(live.engine, UnitType.WEIGHT, "VmAffinityGroups")
         assert findings(live) == []
 
 
@@ -199,11 +157,6 @@ def carry_out(live: LiveEngine, remedy: str) -> None:
     live.run(0, *remedy.removeprefix("run ovirt-placement ").split())
 
 
-def without_balance(engine: Engine) -> None:
-    policy = policy_named(engine, OURS).id
-    engine.policies.remove_unit(policy, unit_id(engine, "HaReservationBalance", UnitType.LOAD_BALANCING))
-
-
 def spoilt(engine: Engine) -> None:
     with pytest.raises(Exception, match="more than once"):
         engine.policies.add_filter(policy_named(engine, OURS).id, unit_id(engine, "Memory", UnitType.FILTER))
@@ -212,22 +165,23 @@ def spoilt(engine: Engine) -> None:
 @pytest.mark.parametrize(
     ("spoil", "what"),
     [
-        (without_balance, "the policy ovirt-placement has no balance: that stops the load balancing of all"),
+        (
+            lambda engine: remove(engine, UnitType.LOAD_BALANCING, "HaReservationBalance"),
+            "the policy ovirt-placement has no balance: that stops the load balancing of all",
+        ),
         (spoilt, "the engine has Memory twice in the policy ovirt-placement, and refuses every change"),
+        (
+            lambda engine: remove(engine, UnitType.FILTER, "VmAffinityGroups"),
+            "has AffinityFilter without the engine's filter VmAffinityGroups",
+        ),
     ],
+    ids=["no balance", "a unit twice", "our filter without the engine's"],
 )
 def test_traps_of_the_engine_in_a_policy(
     starting: Starting, spoil: Callable[[Engine], None], what: str
 ) -> None:
     with starting(EMPTY) as live:
-        live.run(0, "setup", "--cluster", "blue")
+        live.run(0, "setup --cluster blue")
         spoil(live.engine)
         (found,) = findings(live)
     assert what in found
-
-
-def test_parameters_that_no_unit_knows_any_more(starting: Starting) -> None:
-    state = snapshot(cluster("c1", name="blue", scheduling_properties={"Old_Key": "1"}))
-    with starting(state) as live:
-        (what,) = findings(live)
-    assert what.startswith("cluster blue has parameters that no unit of its policy none knows: Old_Key;")

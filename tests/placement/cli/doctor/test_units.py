@@ -1,6 +1,7 @@
 """What `ovirt-placement doctor` says of units, of placement keys, and of names that match nothing."""
 
 import os
+import shutil
 import ssl
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,106 +16,122 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.doctor import policies
 from ovirt_placement.answers.proxy import NoDiscovery, discover
-from ovirt_placement.config import EngineSettings
-from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import PlacementKey, Snapshot
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_placement.store.keys import KeyStore
 from ovirt_simulator.core.engine import Engine
-from tests.builders import cluster, host, snapshot, vm
+from tests.builders import SOFT_TOGETHER, Part, cluster, group, host, label, snapshot, vm
 from tests.paths import PLUGINS
-from tests.placement.cli.doctor.examining import EMPTY, findings
+from tests.placement.cli.doctor.examining import EMPTY, RULED, findings
 from tests.placement.cli.live_engine import LiveEngine, Starting
-from tests.placement.engine_server import PASSWORD, EngineServer, serving
-from tests.placement.sockets import refusing_port
+from tests.placement.engine_server import answering as engine_answering
 from tests.plugins.proxy_process import proxy_url
 from tests.stored import put_keys
 
 
 # -- What `ovirt-placement doctor` says of units that engine and proxy do not know alike.
-def test_external_scheduler_that_is_off(starting: Starting) -> None:
-    with starting(EMPTY, proxy=None) as live:
-        (what,) = findings(live)
-    assert what.startswith("the engine knows none of our policy units: its external scheduler is off")
+def blue(*parts: Part, **units: Any) -> Snapshot:
+    """A cluster whose policy has these units, or the policy `none`."""
+    policy = {"scheduling_policy": Units(**units), "policy": {"vm_affinity_weight": 0}} if units else {}
+    return snapshot(cluster("c1", name="blue", **policy), *parts)
 
 
-def test_proxy_that_was_away_when_the_engine_started(starting: Starting) -> None:
-    with refusing_port() as port, starting(EMPTY, proxy=f"http://127.0.0.1:{port}/") as live:
-        unknown, lately = findings(live)
-    assert unknown.startswith("the engine knows none of our policy units: it could not reach the proxy at ")
-    assert lately.startswith("the engine could not reach the proxy at ")
+#: A proxy that nobody answers for.
+AWAY = {"proxy": "http://127.0.0.1:9/"}
+NEVER_REACHED = "the engine could not reach the proxy at "
+DISABLED = ["the engine has disabled all of our policy units: it could not reach the proxy", NEVER_REACHED]
+UNWEIGHED = {"vm_affinity_weight": 0, "vm_to_host_weight": 0}
+
+#: Of a state and its engine, what is found.
+FOUND: dict[str, tuple[Snapshot, dict[str, Any], list[str]]] = {
+    "the external scheduler is off": (
+        EMPTY, {"proxy": None}, ["the engine knows none of our policy units: its external scheduler is off"],
+    ),
+    "the proxy was away when the engine started": (
+        EMPTY, AWAY, ["none of our policy units: it could not reach the proxy at ", NEVER_REACHED],
+    ),
+    "all units are disabled": (
+        blue(filters=("AffinityFilter",), balance="HaReservationBalance"), AWAY, DISABLED,
+    ),
+    "a unit that was asked for is disabled": (
+        blue(filters=("HaAdmissionFilter", "AffinityFilter")), AWAY,
+        [*DISABLED, "has disabled HaAdmissionFilter of the policy blue-placement, and places VMs without it",
+         "HaAdmissionFilter, which refuses nothing there"],
+    ),
+    "the unit of a rule is disabled": (
+        blue(*RULED.hosts, *RULED.vms, RULED.affinity_groups[0], weights={"SoftAffinityWeight": 5}), AWAY,
+        [*DISABLED, "the engine has disabled SoftAffinityWeight of its policy blue-placement"],
+    ),
+    "keys of users without units": (
+        blue(vm("v1", cluster="c1", custom_properties={"placement_keys": "Repel1:1:-100"})), {},
+        ["has no PlacementKeyFilter and no PlacementKeyWeight in effect"],
+    ),
+    "parameters that no unit knows any more": (
+        snapshot(cluster("c1", name="blue", scheduling_properties={"Old_Key": "1"})), {},
+        ["cluster blue has parameters that no unit of its policy none knows: Old_Key;"],
+    ),
+    # Of a soft group with one member of its own cluster, and a host rule without hosts.
+    "groups that ask for nothing need no unit": (
+        snapshot(
+            cluster("c1", name="blue", policy=UNWEIGHED), cluster("c2", name="red"),
+            vm("v1", cluster="c1"), vm("v2", cluster="c2"), label("l", "v2"),
+            group("g", SOFT_TOGETHER, "v1", cluster="c1", vm_labels=("l",), hosts_rule=SOFT_TOGETHER),
+        ), {}, [],
+    ),
+    "a user who may not read": (EMPTY, {"username": "user@internal"}, ["ReadOnlyAdmin"]),
+}  # fmt: skip
 
 
-def test_units_that_are_disabled(starting: Starting) -> None:
-    ours = Units(
-        filters=("AffinityFilter", "HostAffinityFilter"),
-        weights={"SoftAffinityWeight": 1, "HostAffinityWeight": 1, "HaReservationWeight": 1},
-        balance="HaReservationBalance",
-    )
-    state = snapshot(cluster("c1", scheduling_policy=ours))
-    with refusing_port() as port, starting(state, proxy=f"http://127.0.0.1:{port}/") as live:
-        disabled = findings(live)[0]
-    assert disabled.startswith(
-        "the engine has disabled all of our policy units: it could not reach the proxy"
-    )
+@pytest.mark.parametrize(("state", "engine", "whats"), FOUND.values(), ids=FOUND)
+def test_what_is_found(starting: Starting, state: Snapshot, engine: dict[str, Any], whats: list[str]) -> None:
+    with starting(state, **engine) as live:
+        found = findings(live)
+    assert [what in one for what, one in zip(whats, found, strict=True)] == [True] * len(whats), found
 
 
-def test_units_lost_while_the_engine_started(starting: Starting, tmp_path: Path) -> None:
+def test_units_lost_while_the_engine_started(starting: Starting) -> None:
     """The proxy was away at some earlier start, and has answered since; what is disabled, it did report."""
-    ours = Units(filters=("AffinityFilter",))
-    state = snapshot(cluster("c1", name="blue", scheduling_policy=ours))
 
     def lose(engine: Engine) -> None:
         units = engine._backend.state.units
         units.update({one: replace(unit, enabled=False) for one, unit in units.items() if not unit.internal})
 
+    state = blue(filters=("AffinityFilter",))
     with proxy_url(os.environ) as url, starting(state, proxy=url, prepare=lose) as live:
         lost, *_ = findings(live, "--proxy", url)
         status = live.data(1, "status")
     assert lost.startswith("the engine has disabled policy units that the proxy reported to it at 20")
-    assert "AffinityFilter" in lost
-    assert "could not reach" not in lost
-    assert status["health"] == "unhealthy"
-    assert status["reasons"][0] == (
-        "cluster blue: the engine has disabled AffinityFilter of its policy, and places VMs without it"
-        " (ovirt-placement doctor)"
-    )
+    assert ("AffinityFilter" in lost, "could not reach" in lost) == (True, False)
+    reason = "cluster blue: the engine has disabled AffinityFilter of its policy, and places VMs without it"
+    said = f"{reason} (ovirt-placement doctor)"
+    assert (status["health"], status["reasons"][0]) == ("unhealthy", said)
     assert status["clusters"][0]["disabled_units"] == ["AffinityFilter"]
     with starting(state, proxy=None) as live:
         assert "could not reach" not in findings(live)[0]
 
 
 def test_some_units_unknown_and_some_disabled(starting: Starting, tmp_path: Path) -> None:
-    folder = tmp_path / "some"
-    folder.mkdir()
-    plugins = PLUGINS
-    (folder / "affinity.py").write_bytes((plugins / "affinity.py").read_bytes())
-    state = snapshot(cluster("c1", scheduling_policy=Units(filters=("HostAffinityFilter",))))
-    with proxy_url(os.environ, folder) as url, starting(state, proxy=url) as live:
-        unknown, disabled, *_ = findings(live)
-        assert unknown == (
-            "the engine does not know these policy units:"
-            " PlacementRuleFilter, HostAffinityWeight, PlacementRuleWeight, HaReservationWeight,"
+    shutil.copy(PLUGINS / "affinity.py", tmp_path)
+    state = blue(filters=("HostAffinityFilter",))
+    with proxy_url(os.environ, tmp_path) as url, starting(state, proxy=url) as live:
+        unknown = (
+            "PlacementRuleFilter, HostAffinityWeight, PlacementRuleWeight, HaReservationWeight,"
             " HaReservationBalance"
         )
-        assert disabled == (
-            "the engine has disabled policy units that the proxy did not offer: HostAffinityFilter"
-        )
-        assert any(
-            what.startswith(f"the proxy at {url.rstrip('/')} does not offer: ")
-            for what in findings(live, "--proxy", url)
-        )
+        assert findings(live)[:2] == [
+            f"the engine does not know these policy units: {unknown}",
+            "the engine has disabled policy units that the proxy did not offer: HostAffinityFilter",
+        ]
+        lacking = f"the proxy at {url.rstrip('/')} does not offer: "
+        assert any(what.startswith(lacking) for what in findings(live, "--proxy", url))
 
 
 def test_proxy_that_is_away_or_no_proxy(starting: Starting, proxy: str) -> None:
     with starting(EMPTY) as live:
-        with refusing_port() as port:
-            (what,) = findings(live, "--proxy", f"http://127.0.0.1:{port}/")
-        assert what.startswith(f"the proxy at http://127.0.0.1:{port} does not answer as a scheduler proxy")
-        (what,) = findings(live, "--proxy", live.server.url)
-        assert "does not answer as a scheduler proxy" in what
-        (what,) = findings(live, "--proxy", "localhost")
-        assert "does not answer as a scheduler proxy" in what
+        for address in (AWAY["proxy"], live.server.url, "localhost"):
+            (what,) = findings(live, "--proxy", address)
+            named = "an address that is none" if address == "localhost" else address.rstrip("/")
+            assert what.startswith(f"the proxy at {named} does not answer as a scheduler proxy")
 
 
 @contextmanager
@@ -157,33 +174,22 @@ def test_what_is_no_address_has_no_proxy(url: str) -> None:
         discover(url)
 
 
-def test_a_unit_that_was_asked_for_and_is_disabled(starting: Starting) -> None:
-    units = Units(filters=("HaAdmissionFilter", "AffinityFilter"))
-    state = snapshot(cluster("c1", name="blue", scheduling_policy=units))
-    with refusing_port() as port, starting(state, proxy=f"http://127.0.0.1:{port}/") as live:
-        what = "has disabled HaAdmissionFilter of the policy blue-placement, and places VMs without it"
-        assert f"the engine {what}" in findings(live)
-
-
 def test_proxy_whose_units_changed_since_the_engine_started(starting: Starting, tmp_path: Path) -> None:
     folder = tmp_path / "plugins"
     folder.mkdir()
-    for file in (PLUGINS).glob("*.py"):
-        other_parameters = '"AffinityFilter_Lacking=(report|reject)"'
-        text = file.read_text().replace('PARAMETERS["AffinityFilter"]', other_parameters)
-        (folder / file.name).write_text(text)
+    other = 'PARAMETERS["AffinityFilter"]', '"AffinityFilter_Lacking=(report|reject)"'
+    for file in PLUGINS.glob("*.py"):
+        (folder / file.name).write_text(file.read_text().replace(*other))
     for name in ("Rack", "Row"):
         (folder / f"{name.lower()}.py").write_text(
             f"class {name}:\n    def do_filter(self, hosts, vm, args):\n        print(hosts)\n"
         )
     with starting(EMPTY) as live, proxy_url(os.environ, folder) as url:
-        found = findings(live, "--proxy", url)
-    new, changed = found
-    assert new == "the engine does not know units that the proxy offers: Rack, Row"
-    assert changed == (
-        "units have other properties in the engine than in the proxy:"
-        " AffinityFilter (AffinityFilter_Lacking, affinity_missing_unit)"
-    )
+        changed = "AffinityFilter (AffinityFilter_Lacking, affinity_missing_unit)"
+        assert findings(live, "--proxy", url) == [
+            "the engine does not know units that the proxy offers: Rack, Row",
+            f"units have other properties in the engine than in the proxy: {changed}",
+        ]
 
 
 # -- What `ovirt-placement doctor` says of placement keys: units, parameters, factors, and the VM property.
@@ -213,19 +219,12 @@ def about_keys(live: LiveEngine) -> list[dict[str, Any]]:
 
 
 def test_keys_that_the_policy_has_no_units_for(starting: Starting, tmp_path: Path) -> None:
-    state = replace(by_keys(factor=0), clusters=(*by_keys(factor=0).clusters, cluster("c2", name="red")))
-    with starting(state, proxy=None) as live:
+    state = by_keys(factor=0)
+    with starting(replace(state, clusters=(*state.clusters, cluster("c2", name="red"))), proxy=None) as live:
         set_key(tmp_path)
         (what,) = (what for what in findings(live) if what.startswith("cluster "))
     assert what.startswith("cluster blue: not all of its placement keys count")
     assert what.endswith("has no PlacementKeyWeight in effect")
-
-
-def test_keys_of_users_that_the_policy_has_no_units_for(starting: Starting) -> None:
-    theirs = vm("v1", cluster="c1", custom_properties={"placement_keys": "Repel1:1:-100"})
-    with starting(snapshot(cluster("c1", name="blue"), theirs)) as live:
-        (what,) = findings(live)
-    assert what.endswith("has no PlacementKeyFilter and no PlacementKeyWeight in effect")
 
 
 def test_mistakes_are_counted(starting: Starting, tmp_path: Path) -> None:
@@ -255,18 +254,18 @@ def test_parameters_that_cannot_be_meant(starting: Starting, properties: dict[st
         assert about_keys(live) == []
 
 
-def test_factor_that_other_weights_can_outvote(starting: Starting) -> None:
+@pytest.mark.parametrize(("factor", "reported"), [(268, True), (269, False)])
+def test_factor_that_other_weights_can_outvote(starting: Starting, factor: int, reported: bool) -> None:
     """The usual other weights sum up to 134; on three hosts each can be two ranks apart."""
-    for factor, reported in ((268, True), (269, False)):
-        with starting(by_keys(factor)) as live:
-            out = " ".join(each["sentence"] for each in live.data(1, "doctor")["findings"])
-            assert ("PlacementKeyWeight has the factor 268, and with 3 hosts it takes 269" in out) is reported
+    with starting(by_keys(factor)) as live:
+        out = " ".join(findings(live))
+    assert ("PlacementKeyWeight has the factor 268, and with 3 hosts it takes 269" in out) is reported
 
 
 def test_factor_of_setup_suffices(starting: Starting) -> None:
     hosts = (host(f"h{number}", cluster="c1") for number in range(500))
     with starting(snapshot(cluster("c1", name="blue"), *hosts)) as live:
-        live.run(0, "setup", "--cluster", "blue", "--placement-keys")
+        live.run(0, "setup --cluster blue --placement-keys")
         assert findings(live) == []
 
 
@@ -283,18 +282,13 @@ def property_findings(declared: dict[str, str] | None, *versions: str) -> list[t
         for version, value in (declared or {}).items()
     )
     option = f'<system_option id="UserDefinedVMProperties"><values>{values}</values></system_option>'
-
-    def answer(path: str) -> tuple[int, bytes] | None:
-        if path != "/options/UserDefinedVMProperties":
-            return None
-        return (404, b"") if declared is None else (200, option.encode())
-
-    with serving(EngineServer(answer=answer)) as server:
-        settings = EngineSettings(url=server.url, username="admin@internal")
-        with EngineConnection(settings, {"OVIRT_PASSWORD": PASSWORD}) as connection:
-            clusters = [cluster(f"c{version}", compatibility=version) for version in versions]
-            found = policies.examine_property(connection, clusters)
-            return [(each.sentence, each.remedy) for each in found]
+    reply = (404, b"") if declared is None else (200, option.encode())
+    with engine_answering(lambda path: reply if path == "/options/UserDefinedVMProperties" else None) as (
+        _,
+        asked,
+    ):
+        clusters = [cluster(f"c{version}", compatibility=version) for version in versions]
+        return [(each.sentence, each.remedy) for each in policies.examine_property(asked, clusters)]
 
 
 SAP = "sap_agent=^(true|false)$"

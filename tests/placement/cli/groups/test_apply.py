@@ -1,7 +1,7 @@
 """Affinity groups as a file has them, and refusals that name the groups that clash."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -84,41 +84,44 @@ def test_there_are_the_groups_of_the_file(
     assert {*said["removed"]} == before - found.keys()
 
 
-def test_groups_that_only_get_there_through_a_clash_are_refused(live: LiveEngine, load: Load) -> None:
-    changed = HARD.format("near", "positive", "web1, db") + HARD.format("apart", "negative", "web1, web2")
-    assert "in any order" in load(2, "import", f"groups:\n{changed}")[1]
-    assert live.changes == []
+CLASHING = HARD.format("near", "positive", "web1, db") + HARD.format("apart", "negative", "web1, web2")
+UNHELD = "groups[0].description: the engine's API cannot hold the character"
 
 
-def test_what_the_engine_would_refuse_is_refused_before_anything_is_sent(
-    live: LiveEngine, load: Load
-) -> None:
-    for text, because in (
-        ("- {name: new, cluster: blue}\n- {name: b, cluster: blue, vms: [far]}", "belongs to cluster red"),
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (CLASHING, "in any order"),
+        ("- {name: n, cluster: blue}\n- {name: b, cluster: blue, vms: [far]}", "belongs to cluster red"),
         ("- {name: new, cluster: blue, vms: [web9]}", 'no VM "web9"'),
         ("- {name: g1, cluster: red}\n" + HARD.format("b", "negative", "web1, web2"), "in any order"),
         ("- {name: new, cluster: blue, vmz: [web1]}", 'did you mean "vms"'),
-        ("- {name: new, cluster: blue}\n- {name: new, cluster: blue}", "is the name of groups[0] already"),
-    ):
-        assert because in load(2, "import", f"groups:\n{text}\n")[1]
+        ("- {name: n, cluster: blue}\n- {name: n, cluster: blue}", "is the name of groups[0] already"),
+        ('- {name: p1, cluster: blue, description: "\\0"}', f"{UNHELD} \\x00"),
+        ('- {name: p1, cluster: blue, description: "\\ud800"}', f"{UNHELD} \\ud800"),
+        ("- {name: p1, cluster: blue, priority: 1.0e+300}", "groups[0].priority: a priority is a number"),
+        ("- {name: p1, cluster: blue, priority: .nan}", "groups[0].priority: a priority is a number"),
+    ],
+)
+def test_what_the_engine_would_refuse_or_cannot_keep_is_refused_before_anything_is_sent(
+    live: LiveEngine, load: Load, text: str, because: str
+) -> None:
+    """So are groups that only get there through a clash."""
+    assert because in load(2, "import", f"groups:\n{text}\n")[1]
     assert live.changes == []
 
 
-def test_what_is_exported_is_what_is_there(live: LiveEngine, load: Load) -> None:
-    exported, _ = live.run(0, "groups", "export")
-    assert plain(load(0, "apply", exported, "--dry-run", "--json")[0])["changed"] is False
-    live.run(0, "groups", "remove", "near")
-    load(0, "apply", exported)
-    assert groups(live) == {"near": ("v1", "v2"), "apart": ("v1", "v3"), "lonely": ("v4",)}
-
-
-def test_a_condition_stops_it(live: LiveEngine, load: Load) -> None:
-    text = (
-        "groups:\n- {name: north, cluster: blue, hosts_rule: positive, hosts_enforcing: true,"
-        " vms: [db], hosts: [north]}\n"
+def test_what_is_exported_is_what_is_there_and_a_condition_stops_it(live: LiveEngine, load: Load) -> None:
+    off = (
+        "{name: north, cluster: blue, hosts_rule: positive, hosts_enforcing: true, vms: [db], hosts: [north]}"
     )
-    load(3, "import", text, "--fail-if", "violated")
+    load(3, "import", f"groups: [{off}]", "--fail-if", "violated")
     assert live.changes == []
+    exported, _ = live.run(0, "groups export")
+    assert plain(load(0, "apply", exported, "--dry-run", "--json")[0])["changed"] is False
+    live.run(0, "groups remove near")
+    load(0, "apply", exported)
+    assert groups(live) == {**NEAR, **AWAY}
 
 
 def test_a_file_whose_texts_and_numbers_the_engine_keeps_otherwise_is_imported_once(
@@ -137,23 +140,6 @@ def test_a_file_whose_texts_and_numbers_the_engine_keeps_otherwise_is_imported_o
     live.changes.clear()
     out, _ = load(0, "import", text)
     assert (out, live.changes) == ("Nothing to change.\n", [])
-
-
-@pytest.mark.parametrize(
-    ("field", "place"),
-    [
-        ('description: "\\0"', "groups[0].description: the engine's API cannot hold the character \\x00"),
-        (
-            'description: "\\ud800"',
-            "groups[0].description: the engine's API cannot hold the character \\ud800",
-        ),
-        ("priority: 1.0e+300", "groups[0].priority: a priority is a number"),
-        ("priority: .nan", "groups[0].priority: a priority is a number"),
-    ],
-)
-def test_what_the_engine_cannot_keep_is_refused(live: LiveEngine, load: Load, field: str, place: str) -> None:
-    assert place in load(2, "import", "groups:\n- {name: p1, cluster: blue, " + field + "}\n")[1]
-    assert live.changes == []
 
 
 # -- A refusal names the groups that clash with the one being added or changed, and others by themselves.
@@ -181,12 +167,12 @@ def sentences(err: str) -> list[tuple[bool, list[str], list[str]]]:
     return [(ALREADY in before, groups.split(", "), vms.split(", ")) for before, groups, vms in found]
 
 
-def refused(live: LiveEngine, *arguments: str) -> list[tuple[bool, list[str], list[str]]]:
-    return sentences(live.run(2, "groups", *arguments)[1])
+def refused(live: LiveEngine, arguments: str) -> list[tuple[bool, list[str], list[str]]]:
+    return sentences(live.run(2, f"groups {arguments}")[1])
 
 
 def add(live: LiveEngine, arguments: str) -> list[tuple[bool, list[str], list[str]]]:
-    return refused(live, "add", "new", "--cluster", "blue", *arguments.split())
+    return refused(live, f"add new --cluster blue {arguments}")
 
 
 CHAIN = (chain("ab", "a b"), chain("bc", "b c"), chain("cd", "c d"))
@@ -211,42 +197,28 @@ def test_only_what_it_clashes_with_is_named(
         assert add(live, arguments) == [(False, named, vms)]
 
 
-def spoil(live: LiveEngine) -> None:
-    """Let two groups clash over `f`, which the engine does not check when members are added one by one."""
-    live.engine.affinity_groups.add_member("off", Members.VMS, "f")
+@pytest.fixture
+def spoilt(serving: Starting) -> Iterator[LiveEngine]:
+    """Two groups clash over `f`, which the engine does not check when members are added one by one."""
+    ties = {"on": ("f", "h2"), "mine": ("a", "h1")}
+    tied = (group(one, hosts_rule=TOGETHER, vms=v, hosts=h, cluster="c1") for one, (v, h) in ties.items())
+    with serving(state(*tied, group("off", hosts_rule=APART, hosts="h2", cluster="c1"))) as live:
+        live.engine.affinity_groups.add_member("off", Members.VMS, "f")
+        yield live
 
 
-def spoilt_state() -> Snapshot:
-    return state(
-        group("on", hosts_rule=TOGETHER, vms="f", hosts="h2", cluster="c1"),
-        group("off", hosts_rule=APART, vms="", hosts="h2", cluster="c1"),
-        group("mine", hosts_rule=TOGETHER, vms="a", hosts="h1", cluster="c1"),
-    )
-
-
-def test_what_clashed_before_is_said_by_itself(serving: Starting) -> None:
-    with serving(spoilt_state()) as live:
-        spoil(live)
-        others = (True, ["off", "on"], ["f"])
-        assert add(live, f"{HARD_OFF} --vm a --host north") == [(False, ["new", "mine"], ["a"]), others]
-        assert add(live, "--vm b") == [others]
-        assert refused(live, "edit", "mine", "--priority", "3") == [others]
-        assert live.changes == []
-
-
-def test_to_repair_the_clash_needs_no_more_than_what_is_named(serving: Starting) -> None:
-    with serving(spoilt_state()) as live:
-        spoil(live)
-        assert refused(live, "edit", "on", "--priority", "3") == [(False, ["on", "off"], ["f"])]
-        live.run(0, "groups", "edit", "off", "--unchecked", "--remove-vm", "f")
-        live.run(0, "groups", "edit", "mine", "--priority", "3")
+def test_what_clashed_before_is_said_by_itself_and_repaired_by_what_is_named(spoilt: LiveEngine) -> None:
+    others = (True, ["off", "on"], ["f"])
+    assert add(spoilt, f"{HARD_OFF} --vm a --host north") == [(False, ["new", "mine"], ["a"]), others]
+    assert add(spoilt, "--vm b") == refused(spoilt, "edit mine --priority 3") == [others]
+    assert refused(spoilt, "edit on --priority 3") == [(False, ["on", "off"], ["f"])]
+    assert spoilt.changes == []
+    spoilt.run(0, "groups edit off --unchecked --remove-vm f")
+    spoilt.run(0, "groups edit mine --priority 3")
 
 
 def test_warnings_name_no_more_than_refusals(serving: Starting) -> None:
-    others = [
-        group(f"on-{name}", hosts_rule=SOFT_TOGETHER, vms=name, hosts="h1", cluster="c1") for name in "abc"
-    ]
-    with serving(state(*others, group("off-c", hosts_rule=APART, vms="c", hosts="h1", cluster="c1"))) as live:
-        words = f"groups add new --cluster c1 {HARD_OFF} --vm b --host h1"
-        _, err = live.run(0, *words.split())
+    soft = [group(f"on-{one}", hosts_rule=SOFT_TOGETHER, vms=one, hosts="h1", cluster="c1") for one in "abc"]
+    with serving(state(*soft, group("off-c", hosts_rule=APART, vms="c", hosts="h1", cluster="c1"))) as live:
+        _, err = live.run(0, f"groups add new --cluster c1 {HARD_OFF} --vm b --host h1")
         assert sentences(err) == [(False, ["new", "on-b"], ["b"])]

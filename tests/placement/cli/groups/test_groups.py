@@ -1,7 +1,5 @@
 """`ovirt-placement groups` against a simulated engine, which judges again; and how groups stand."""
 
-from typing import Any
-
 import pytest
 from msgspec.structs import replace
 
@@ -62,20 +60,18 @@ def test_list_can_be_narrowed_to_a_cluster_or_a_vm(live: LiveEngine) -> None:
     assert names(live, "--vm", "db") == ["off"]
     live.engine.affinity_groups.add_member("g2", Members.VM_LABELS, "l1")
     assert names(live, "--vm", "cache") == ["near", "off"]
-    out, _ = live.run(0, "groups", "list", "--vm", "far")
+    out, _ = live.run(0, "groups list --vm far")
     assert "label l1: cache on north, far on east (of cluster red)" in out
-    live.run(2, "groups", "list", "--vm", "wep")
 
 
 def test_add_sets_rules_priority_members_and_labels(live: LiveEngine) -> None:
-    out, err = live.run(
-        0, "groups", "add", "both", "--cluster", "blue", "--priority", "7.25", "--vms-rule", "negative",
-        "--hosts-rule", "positive", "--hosts-enforcing", "--vm", "v1", "--host", "north", "--vm-label", "l2",
-        "--host-label", "l1", "--description", "as given",
-    )  # fmt: skip
+    words = (
+        "groups add both --cluster blue --priority 7.25 --vms-rule negative --hosts-rule positive"
+        " --hosts-enforcing --vm v1 --host north --vm-label l2 --host-label l1 --description 'as given'"
+    )
+    out, err = live.run(0, words)
     group = saved(live, "both")
-    assert out == f"added affinity group both ({group.id})\n"
-    assert err == ""
+    assert (out, err) == (f"added affinity group both ({group.id})\n", "")
     assert group == AffinityGroup(
         id=group.id, name="both", cluster="c1", priority=7.25, description="as given", vms_rule=SOFT_APART,
         hosts_rule=TOGETHER, vms=("v1",), hosts=("h1",), vm_labels=("l2",), host_labels=("l1",),
@@ -84,29 +80,23 @@ def test_add_sets_rules_priority_members_and_labels(live: LiveEngine) -> None:
 
 def test_edit_changes_what_is_named_and_nothing_else(live: LiveEngine) -> None:
     before = saved(live, "near")
-    reported = live.data(
-        0, "groups", "edit", "near", "--name", "closer", "--no-vms-enforcing",
-        "--remove-vm", "cache", "--add-vm", "db", "--add-host", "south",
-    )  # fmt: skip
+    members = "--remove-vm cache --add-vm db --add-host south"
+    reported = live.data(0, f"groups edit near --name closer --no-vms-enforcing {members}")
     after = saved(live, "closer")
     assert after == replace(before, name="closer", vms_rule=SOFT_TOGETHER, vms=("v1", "v3"), hosts=("h2",))
-    assert reported["group"]["vms"] == ["v1", "v3"]
-    assert reported["warnings"] == []
-    assert live.run(0, "groups", "edit", "closer", "--no-vms-enforcing")[0].startswith("left as it is: ")
-    live.run(
-        0, "groups", "edit", "closer", "--vms-rule", "disabled", "--remove-vm", "web", "--remove-vm", "db"
-    )
+    assert (reported["group"]["vms"], reported["warnings"]) == (["v1", "v3"], [])
+    assert live.run(0, "groups edit closer --no-vms-enforcing")[0].startswith("left as it is: ")
+    live.run(0, "groups edit closer --vms-rule disabled --remove-vm web --remove-vm db")
     assert (saved(live, "closer").vms, saved(live, "closer").vms_rule) == ((), DISABLED)
 
 
 def test_remove_by_name_or_id(live: LiveEngine) -> None:
-    assert live.run(0, "groups", "remove", "near")[0] == "removed affinity group near (g1)\n"
-    live.run(0, "groups", "remove", "g2")
+    assert live.run(0, "groups remove near")[0] == "removed affinity group near (g1)\n"
+    live.run(0, "groups remove g2")
     assert names(live) == ["lonely"]
-    _, err = live.run(2, "groups", "remove", "lonly")
-    assert err == 'ovirt-placement: no affinity group "lonly"; did you mean "lonely"?\n'
 
 
+TIED = "VMs are to run together and apart (groups new, near; VMs web, cache)"
 #: What the engine would refuse: the arguments, and what is said.
 REFUSED = [
     ("add lonely --cluster blue", 'the name "lonely" is used already; names are unique over all clusters'),
@@ -115,15 +105,12 @@ REFUSED = [
     ("add new --cluster blue --host east", "host east belongs to cluster red"),
     ("add new --cluster blue --vm web --vm v1", "VM web is a member already"),
     ("add new --cluster blue --vm-label l1 --vm-label l1", "VM label l1 is a member already"),
-    (
-        "add new --cluster blue --vm web --vm cache --vms-rule negative",
-        "VMs are to run together and apart (groups new, near; VMs web, cache)",
-    ),
-    (
-        "add new --cluster blue --vms-rule negative --vm web --vm-label l1",
-        "VMs are to run together and apart (groups new, near; VMs web, cache)",
-    ),
-]  # fmt: skip
+    ("add new --cluster blue --vm web --vm cache --vms-rule negative", TIED),
+    ("add new --cluster blue --vms-rule negative --vm web --vm-label l1", TIED),
+    ("edit near --unchecked --priority 3", "--unchecked goes with members only"),
+    ("remove lonly", 'ovirt-placement: no affinity group "lonly"; did you mean "lonely"?\n'),
+    ("list --vm wep", 'no VM "wep"'),
+]
 
 
 @pytest.mark.parametrize(("arguments", "reason"), REFUSED)
@@ -137,73 +124,44 @@ def test_what_the_engine_would_refuse_is_refused_with_the_reason_before_it_is_as
 
 
 def test_what_the_engine_lets_through_although_it_cannot_be_meant_is_warned_of(live: LiveEngine) -> None:
-    _, err = live.run(0, "groups", "edit", "near", "--add-vm-label", "l1")
-    assert err == (
-        "warning: label l1 brings VM far of cluster red: our rules do not count it, the engine's do\n"
-    )
-    _, err = live.run(
-        0, "groups", "add", "nowhere", "--cluster", "blue", "--hosts-rule", "positive", "--hosts-enforcing"
-    )
-    assert "there are no hosts: the engine lets no host run its VMs" in err
-    live.run(
-        0, "groups", "add", "n", "--cluster", "c1", "--hosts-rule", "positive", "--hosts-enforcing",
-        "--vm", "web", "--host", "north",
-    )  # fmt: skip
-    reported = live.data(
-        0, "groups", "add", "s", "--cluster", "c1", "--hosts-rule", "positive", "--hosts-enforcing",
-        "--vm", "cache", "--host", "south",
-    )  # fmt: skip
+    _, err = live.run(0, "groups edit near --add-vm-label l1")
+    uncounted = "label l1 brings VM far of cluster red: our rules do not count it, the engine's do"
+    assert err == f"warning: {uncounted}\n"
+    hard = "--cluster blue --hosts-rule positive --hosts-enforcing"
+    nowhere = "there are no hosts: the engine lets no host run its VMs"
+    assert nowhere in live.run(0, f"groups add nowhere {hard}")[1]
+    live.run(0, f"groups add n {hard} --vm web --host north")
+    reported = live.data(0, f"groups add s {hard} --vm cache --host south")
     named = ", ".join(f"affinity group {name}" for name in ("n", "near", "s"))
     assert f"these hard rules cannot be satisfied together: {named}" in reported["warnings"]
 
 
-def test_members_one_by_one_escape_the_engines_checks_and_are_warned_of(live: LiveEngine) -> None:
-    _, err = live.run(0, "groups", "edit", "near", "--unchecked", "--add-vm", "far", "--remove-vm", "web")
+def test_members_one_by_one_escape_the_engines_checks_and_are_warned_of_and_taken_out_again(
+    live: LiveEngine,
+) -> None:
+    _, err = live.run(0, "groups edit near --unchecked --add-vm far --remove-vm web")
     assert saved(live, "near").vms == ("v2", "v4")
     assert "the engine does not check this: VM far belongs to cluster red" in err
-    assert live.changes == [
-        "DELETE /clusters/c1/affinitygroups/g1/vms/v1",
-        "POST /clusters/c1/affinitygroups/g1/vms",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("members", "member", "option", "kept"),
-    [
-        (Members.HOSTS, "h3", "host", ()),
-        (Members.VM_LABELS, "l1", "vm-label", ()),
-        (Members.HOST_LABELS, "l1", "host-label", ()),
-    ],
-)
-def test_every_kind_of_member_goes_one_by_one(
-    live: LiveEngine, members: Members, member: str, option: str, kept: Any
-) -> None:
-    live.run(0, "groups", "edit", "g1", "--unchecked", f"--add-{option}", member)
-    assert getattr(saved(live, "near"), members) == (member,)
-    live.run(0, "groups", "edit", "g1", "--unchecked", f"--remove-{option}", member)
-    assert getattr(saved(live, "near"), members) == kept
-
-
-def test_a_group_that_the_unchecked_path_spoilt_is_repaired_by_what_it_says(live: LiveEngine) -> None:
-    live.engine.affinity_groups.add_member("g1", Members.VMS, "v4")
-    _, err = live.run(2, "groups", "edit", "near", "--priority", "3")
+    near = "/clusters/c1/affinitygroups/g1/vms"
+    assert live.changes == [f"DELETE {near}/v1", f"POST {near}"]
+    _, err = live.run(2, "groups edit near --priority 3")
     assert "VM far belongs to cluster red" in err
-    live.run(0, "groups", "edit", "near", "--priority", "3", "--remove-vm", "far")
-    assert (saved(live, "near").vms, saved(live, "near").priority) == (("v1", "v2"), 3.0)
+    live.run(0, "groups edit near --priority 3 --remove-vm far")
+    assert (saved(live, "near").vms, saved(live, "near").priority) == (("v2",), 3.0)
 
 
-def test_unchecked_is_for_members_alone(live: LiveEngine) -> None:
-    _, err = live.run(2, "groups", "edit", "near", "--unchecked", "--priority", "3")
-    assert "--unchecked goes with members only" in err
+@pytest.mark.parametrize("member", ["host h3", "vm-label l1", "host-label l1"])
+def test_every_kind_of_member_goes_one_by_one(live: LiveEngine, member: str) -> None:
+    option, named = member.split()
+    for deed, expected in (("add", (named,)), ("remove", ())):
+        live.run(0, f"groups edit g1 --unchecked --{deed}-{option} {named}")
+        assert getattr(saved(live, "near"), f"{option.replace('-', '_')}s") == expected
 
 
 def test_who_may_not_learns_which_permit_it_takes(serving: Starting) -> None:
+    needed = "may not change affinity groups: it needs the permit manipulate_affinity_groups"
     with serving(STATE, username="reader@internal") as live:
-        _, err = live.run(2, "groups", "add", "new", "--cluster", "blue")
-    assert (
-        "reader@internal may not change affinity groups: it needs the permit manipulate_affinity_groups"
-        in err
-    )
+        assert f"reader@internal {needed}" in live.run(2, "groups add new --cluster blue")[1]
 
 
 # -- `groups list` shows how groups stand: whether they are violated, and where their members run.

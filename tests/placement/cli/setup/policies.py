@@ -8,6 +8,10 @@ STATE = snapshot(cluster("c1", name="blue"), cluster("c2", name="red"), host("h1
 
 #: The policy that setup makes.
 OURS = "ovirt-placement"
+
+
+#: What its policy `none` has of properties.
+PROPERTIES = {"CpuOverCommitDurationMinutes": "2", "HighUtilization": "80"}
 #: The engine's 15 filters and 9 weights of its policy `none`, by reference; `none` has no others that count.
 FILTERS = {
     "CPU", "CPUOverloaded", "Emulated-Machine", "HA", "Swap", "Memory", "NUMA", "HugePages", "Migration",
@@ -70,15 +74,26 @@ def unit_id(engine: Engine, name: str, kind: UnitType | None = None) -> str:
     return found
 
 
+def made(
+    engine: Engine, name: str, filters: str = "", balance: str = "", *, factors: dict[str, int] | None = None
+) -> str:
+    """A policy as an administrator makes it, with weights by their factors; its id."""
+    policy = engine.policies.add(name, description="of the site").id
+    for unit in filters.split():
+        engine.policies.add_filter(policy, unit_id(engine, unit, UnitType.FILTER))
+    for unit, factor in (factors or {}).items():
+        engine.policies.add_weight(policy, unit_id(engine, unit, UnitType.WEIGHT), factor=factor)
+    if balance:
+        engine.policies.set_balance(policy, unit_id(engine, balance, UnitType.LOAD_BALANCING))
+    return policy
+
+
 def check_complete(engine: Engine, policy: str = OURS) -> None:
     """Check that the policy is `none` but for our filters and weights next to its own, and our balance."""
     assert sorted(filters(engine, policy)) == sorted(FILTERS | OUR_FILTERS)
     assert weights(engine, policy) == WEIGHTS | OUR_WEIGHTS
     assert balance(engine, policy) == "HaReservationBalance"
-    assert policy_named(engine, policy).properties == {
-        "CpuOverCommitDurationMinutes": "2",
-        "HighUtilization": "80",
-    }
+    assert policy_named(engine, policy).properties == PROPERTIES
 
 
 def cluster_policy(engine: Engine, cluster_id: str) -> str:

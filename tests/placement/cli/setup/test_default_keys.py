@@ -1,7 +1,6 @@
 """`setup --placement-keys` gives clusters the special keys, and its undoing takes back those."""
 
 from contextlib import AbstractContextManager, closing
-from pathlib import Path
 
 import pytest
 
@@ -44,71 +43,63 @@ def special(name: str, weight: float, on: str = "c1") -> PlacementKey:
 
 
 def test_the_cluster_has_them_and_they_are_shown_before(live: LiveEngine) -> None:
-    out, _ = live.run(0, *SET_UP, "--dry-run")
-    assert GIVES_BLUE in out.splitlines()
+    assert GIVES_BLUE in live.run(0, *SET_UP, "--dry-run")[0].splitlines()
     assert not (live.config.parent / "store.db").exists()
     (shown,) = live.data(0, *SET_UP, "--dry-run")["policies"]
     given = {"sentence": GIVES_BLUE, "cluster": "c1", "removed": False, "weights": WEIGHTS}
     assert shown["placement_keys"] == [given]
-    out, _ = live.run(0, *SET_UP)
-    assert out.splitlines()[-1] == GIVES_BLUE
+    assert live.run(0, *SET_UP)[0].splitlines()[-1] == GIVES_BLUE
     assert stored(live) == {special(name, weight) for name, weight in WEIGHTS.items()}
 
 
 @pytest.mark.system
 def test_a_second_run_changes_nothing_and_an_undoing_takes_them(live: LiveEngine) -> None:
     live.run(0, *SET_UP)
-    out, _ = live.run(0, *SET_UP)
-    assert out == "The policy ovirt-placement is set up; nothing to change.\n"
-    out, _ = live.run(0, "setup", "--undo", "--dry-run")
-    assert TAKES_FROM_BLUE in out.splitlines()
+    assert live.run(0, *SET_UP)[0] == "The policy ovirt-placement is set up; nothing to change.\n"
+    assert TAKES_FROM_BLUE in live.run(0, "setup --undo --dry-run")[0].splitlines()
     assert weights(live) == WEIGHTS
-    out, _ = live.run(0, "setup", "--undo")
-    assert out.splitlines()[0] == TAKES_FROM_BLUE
+    assert live.run(0, "setup --undo")[0].splitlines()[0] == TAKES_FROM_BLUE
     assert stored(live) == set()
-    out, _ = live.run(0, "setup", "--undo")
-    assert out == "The policy ovirt-placement has nothing of setup; nothing to change.\n"
+    nothing = "The policy ovirt-placement has nothing of setup; nothing to change.\n"
+    assert live.run(0, "setup --undo")[0] == nothing
     live.run(0, *SET_UP)
     assert weights(live) == WEIGHTS
 
 
-def test_a_cluster_that_somebody_weighs_special_keys_on_is_left_alone(live: LiveEngine) -> None:
-    """One that packs by memory must not begin to spread by CPUs."""
-    put(live, special("#RAM", -100.0))
+@pytest.mark.parametrize(
+    ("name", "weight", "given"),
+    [("#RAM", -100.0, {}), ("GEN", 50.0, WEIGHTS)],
+    ids=[
+        "a cluster that packs by memory must not begin to spread by CPUs",
+        "other keys keep nobody from them",
+    ],
+)
+def test_keys_that_somebody_set_stay(
+    live: LiveEngine, name: str, weight: float, given: dict[str, float]
+) -> None:
+    put(live, special(name, weight))
     out, _ = live.run(0, *SET_UP)
-    assert "placement keys" not in out
-    live.run(0, "setup", "--undo")
-    assert weights(live) == {"#RAM": -100.0}
-
-
-def test_other_keys_keep_nobody_from_them_and_stay(live: LiveEngine) -> None:
-    other = special("GEN", 50.0)
-    put(live, other)
-    live.run(0, *SET_UP)
-    assert weights(live) == {**WEIGHTS, "GEN": 50.0}
-    live.run(0, "setup", "--undo")
-    assert stored(live) == {other}
+    assert ("placement keys" in out) is bool(given)
+    assert weights(live) == {**given, name: weight}
+    live.run(0, "setup --undo")
+    assert stored(live) == {special(name, weight)}
 
 
 def test_what_somebody_changed_since_stays_and_what_they_removed_does_not_come_back(live: LiveEngine) -> None:
     live.run(0, *SET_UP)
-    live.run(0, "keys", "set", "#RAM", "0", "70", "--on", "cluster", "blue")
-    live.run(0, "keys", "unset", "#CPU", "--on", "cluster", "blue")
+    live.run(0, "keys set #RAM 0 70 --on cluster blue")
+    live.run(0, "keys unset #CPU --on cluster blue")
     live.run(0, *SET_UP)
     assert weights(live) == {"#RAM": 70.0, "#LOAD": 30.0}
-    out, _ = live.run(0, "setup", "--undo")
-    assert out.splitlines()[0] == "take the placement keys #LOAD (30) from the cluster blue"
-    assert (
-        "note: the placement key #RAM of cluster blue stays: it was changed since setup set it"
-        in out.splitlines()
-    )
+    lines = live.run(0, "setup --undo")[0].splitlines()
+    assert lines[0] == "take the placement keys #LOAD (30) from the cluster blue"
+    assert "note: the placement key #RAM of cluster blue stays: it was changed since setup set it" in lines
     assert weights(live) == {"#RAM": 70.0}
-    out, _ = live.run(0, "setup", "--undo")
-    assert "stays" not in out
+    assert "stays" not in live.run(0, "setup --undo")[0]
 
 
 def test_clusters_that_use_the_policy_already_have_them_and_no_others(live: LiveEngine) -> None:
-    live.run(0, "setup", "--cluster", "red")
+    live.run(0, "setup --cluster red")
     assert stored(live) == set()
     live.run(0, *SET_UP)
     assert weights(live, "c1") == weights(live, "c2") == WEIGHTS
@@ -122,9 +113,9 @@ def test_all_policies(starting: Starting) -> None:
         engine.policies.update_cluster("c2", policy_name="power_saving")
 
     with starting(state, prepare=used) as live:
-        live.run(0, "setup", "--all-policies", "--placement-keys")
+        live.run(0, "setup --all-policies --placement-keys")
         assert [weights(live, one) for one in ("c1", "c2", "c3")] == [WEIGHTS] * 3
-        out, _ = live.run(0, "setup", "--all-policies", "--undo")
+        out, _ = live.run(0, "setup --all-policies --undo")
         assert out.count("take the placement keys") == 3
         assert stored(live) == set()
 
@@ -133,7 +124,7 @@ def test_a_policy_that_was_removed_or_renamed_gives_its_keys_back(live: LiveEngi
     live.run(0, *SET_UP)
     live.engine.policies.update_cluster("c1", policy_name="none")
     live.engine.policies.remove(policy_named(live.engine, "ovirt-placement").id)
-    live.run(0, "setup", "--all-policies", "--undo")
+    live.run(0, "setup --all-policies --undo")
     assert stored(live) == set()
 
 
@@ -141,15 +132,14 @@ def test_a_policy_that_was_removed_or_renamed_gives_its_keys_back(live: LiveEngi
 def test_clusters_that_another_policy_took_over_keep_them_until_that_is_undone(live: LiveEngine) -> None:
     live.run(0, *SET_UP)
     live.run(0, *SET_UP, "--policy", "second")
-    live.run(0, "setup", "--undo")
+    live.run(0, "setup --undo")
     assert weights(live) == WEIGHTS
-    live.run(0, "setup", "--undo", "--policy", "second")
+    live.run(0, "setup --undo --policy second")
     assert stored(live) == set()
 
 
 def test_a_setup_that_fails_halfway_gives_none_until_it_is_done(live: LiveEngine) -> None:
-    disturbance = Disturbance(method="PUT", path="/clusters/", status=409)
-    live.server.disturbances.add(disturbance)
+    live.server.disturbances.add(Disturbance(method="PUT", path="/clusters/", status=409))
     live.run(2, *SET_UP)
     assert stored(live) == set()
     live.server.disturbances.clear()
@@ -160,27 +150,25 @@ def test_a_setup_that_fails_halfway_gives_none_until_it_is_done(live: LiveEngine
 def test_an_undoing_that_fails_halfway_is_continued(live: LiveEngine) -> None:
     live.run(0, *SET_UP)
     live.server.disturbances.add(Disturbance(method="DELETE", path="/schedulingpolicies/", status=409))
-    live.run(2, "setup", "--undo")
+    live.run(2, "setup --undo")
     live.server.disturbances.clear()
-    live.run(0, "setup", "--undo")
+    live.run(0, "setup --undo")
     assert stored(live) == set()
     assert cluster_policy(live.engine, "c1") == "none"
 
 
 def test_a_store_that_is_away_keeps_from_setting_up_and_not_from_undoing(live: LiveEngine) -> None:
     live.run(0, *SET_UP)
-    content = live.config.read_text()
-    away = content.replace(f"sqlite:///{live.config.parent}/", f"sqlite:///{live.config.parent}/none/")
-    Path(live.config.parent / "none").write_text("no folder")
-    live.config.write_text(away)
+    content, folder = live.config.read_text(), live.config.parent
+    (folder / "none").write_text("no folder")
+    live.config.write_text(content.replace(f"sqlite:///{folder}/", f"sqlite:///{folder}/none/"))
     live.changes.clear()
     live.run(2, *SET_UP, "--cluster", "red")
     assert live.changes == []
-    _, err = live.run(0, "setup", "--undo")
-    assert "the placement keys that setup gave clusters stay" in err
+    assert "the placement keys that setup gave clusters stay" in live.run(0, "setup --undo")[1]
     assert cluster_policy(live.engine, "c1") == "none"
     live.config.write_text(content)
-    live.run(0, "setup", "--undo")
+    live.run(0, "setup --undo")
     assert stored(live) == set()
 
 
@@ -188,7 +176,7 @@ def test_what_would_come_of_it_reckons_with_them(starting: Starting) -> None:
     """A mismatch that alone would refuse the host of a running VM does not where an idle host scores 100."""
     state = snapshot(cluster("c1", name="blue"), host("h1", cluster="c1"), vm("v1", "h1", cluster="c1"))
     with starting(state) as live:
-        live.run(0, "keys", "define", "NOISY", "--cluster", "blue", "--values", "h1=1")
+        live.run(0, "keys define NOISY --cluster blue --values h1=1")
         for weight, violated in (("-50", []), ("-200", ["placement_keys"])):
             live.run(0, "keys", "set", "NOISY", "1", weight, "--on", "cluster", "blue")
             (blue,) = live.data(0, *SET_UP, "--what-if")["clusters"]
