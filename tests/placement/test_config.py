@@ -32,13 +32,10 @@ def written(path: Path, text: str) -> Path:
     return file
 
 
-def test_without_a_file_the_variables_of_ansible_speak(tmp_path: Path) -> None:
+def test_what_the_file_says_stands_before_the_variables_of_ansible(tmp_path: Path) -> None:
     engine = config.load(None, ANSIBLE).engine
     assert (engine.url, engine.username) == ("https://engine/ovirt-engine/api", "admin@internal")
     assert (engine.ca_file, engine.insecure) == (Path("/ca.pem"), True)
-
-
-def test_what_the_file_says_stands_before_the_variables(tmp_path: Path) -> None:
     file = written(tmp_path, '[engine]\nurl = "https://other/api"\ninsecure = false\n')
     engine = config.load(file, ANSIBLE).engine
     assert (engine.url, engine.insecure, engine.username) == ("https://other/api", False, "admin@internal")
@@ -86,30 +83,24 @@ def test_a_file_that_is_absent_and_a_variable_that_is_neither_true_nor_false_are
         config.load(None, {"OVIRT_INSECURE": "maybe"})
 
 
+RUN = "/run/ovirt-placement"
+
+
 @pytest.mark.parametrize(
-    ("text", "name", "directory", "unit"),
+    ("name", "more", "directory", "unit"),
     [
-        ("", "default", "/run/ovirt-placement", "ovirt-enforcer"),
-        (
-            '[engine]\nname = "east-1.x_2"\n',
-            "east-1.x_2",
-            "/run/ovirt-placement/east-1.x_2",
-            "ovirt-enforcer@east-1.x_2",
-        ),
-        (
-            '[engine]\nname = "east"\n[inventory]\ndirectory = "/run/ovirt-placement"\n',
-            "east",
-            "/run/ovirt-placement",
-            "ovirt-enforcer@east",
-        ),
+        ("", "", RUN, "ovirt-enforcer"),
+        ("east-1.x_2", "", f"{RUN}/east-1.x_2", "ovirt-enforcer@east-1.x_2"),
+        ("east", f'[inventory]\ndirectory = "{RUN}"\n', RUN, "ovirt-enforcer@east"),
     ],
     ids=["unnamed", "named", "in a directory that is set"],
 )
 def test_an_engine_with_a_name_has_a_directory_and_units_of_its_own(
-    tmp_path: Path, text: str, name: str, directory: str, unit: str
+    tmp_path: Path, name: str, more: str, directory: str, unit: str
 ) -> None:
+    text = f'[engine]\nname = "{name}"\n{more}' if name else more
     found = config.load(written(tmp_path, text), {})
-    assert (found.engine.name, found.inventory.directory) == (name, Path(directory))
+    assert (found.engine.name, found.inventory.directory) == (name or "default", Path(directory))
     assert found.unit("ovirt-enforcer") == unit
 
 

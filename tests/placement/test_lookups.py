@@ -63,16 +63,13 @@ def test_look_ups_are_kept_for_each_argument() -> None:
     assert host_table(old, KeySettings()) is tables[0]
     prepare(new, like=old)
     ready = new.__dict__.copy()
-    assert [host_table(new, settings).capacities[0].uncontended_mb for settings in (DEFAULTS, wider)] == [
-        65536,
-        131072,
-    ]
+    found = [host_table(new, settings).capacities[0].uncontended_mb for settings in (DEFAULTS, wider)]
+    assert found == [65536, 131072]
     assert new.__dict__ == ready, "nothing was left to be looked up"
 
 
-ENTRIES = st.lists(
-    st.tuples(st.sampled_from(VMS), st.sampled_from(HOSTS)), min_size=1, max_size=4, unique_by=lambda e: e[0]
-)
+_ENTRY = st.tuples(st.sampled_from(VMS), st.sampled_from(HOSTS))
+ENTRIES = st.lists(_ENTRY, min_size=1, max_size=4, unique_by=lambda entry: entry[0])
 
 
 def answers(state: Snapshot) -> list[object]:
@@ -109,10 +106,9 @@ def test_answers_with_more_pending_are_those_of_a_snapshot_decoded_again(
 CHANGES = st.dictionaries(
     st.sampled_from(VMS), st.tuples(st.sampled_from((None, *HOSTS)), st.integers(1, 4096), st.booleans())
 )
+_SOME = st.sets(st.sampled_from(VMS[1:]))
 #: VMs that are not there before, those that are not there after, and whether all stand in another order.
-COMING_AND_GOING = st.tuples(
-    st.sets(st.sampled_from(VMS[1:])), st.sets(st.sampled_from(VMS[1:])), st.booleans()
-)
+COMING_AND_GOING = st.tuples(_SOME, _SOME, st.booleans())
 
 
 def changed(one: Vm, changes: Mapping[str, tuple[str | None, int, bool]]) -> Vm:
@@ -131,13 +127,11 @@ class Published:
 
     def read(self, state: Snapshot, vms: Iterable[Vm]) -> Snapshot:
         """The state with these VMs and no others."""
-        reported = consistent(replace(state, vms=tuple(vms)))
-        reported = replace(
-            reported, pending=tuple(entry for entry in reported.pending if entry.vm in reported.vm_by_id)
-        )
-        reported = with_known(self._written, reported)
-        self._known = with_changes(self._known, find_changes(self._written, reported))
-        self._written = reported
+        found = consistent(replace(state, vms=tuple(vms)))
+        there = tuple(entry for entry in found.pending if entry.vm in found.vm_by_id)
+        found = with_known(self._written, replace(found, pending=there))
+        self._known = with_changes(self._known, find_changes(self._written, found))
+        self._written = found
         return self._known
 
 
@@ -148,15 +142,9 @@ def pending(state: Snapshot, entries: list[tuple[str, str]], like: Snapshot) -> 
 
 @settings(deadline=None, max_examples=examples(40))
 @given(
-    worlds(whole_policies()),
-    CHANGES,
-    COMING_AND_GOING,
-    st.sets(st.sampled_from(HOSTS)),
-    ENTRIES,
-    ENTRIES,
-    st.booleans(),
-    st.booleans(),
-)
+    worlds(whole_policies()), CHANGES, COMING_AND_GOING, st.sets(st.sampled_from(HOSTS)), ENTRIES, ENTRIES,
+    st.booleans(), st.booleans(),
+)  # fmt: skip
 def test_answers_are_those_of_a_snapshot_decoded_again(
     state: Snapshot,
     vms: dict[str, tuple[str | None, int, bool]],
@@ -172,13 +160,8 @@ def test_answers_are_those_of_a_snapshot_decoded_again(
     answers(state)
     older = pending(state, before, like=state)
     answers(older)
-    now = replace(
-        state,
-        hosts=tuple(
-            replace(one, free_mb=one.free_mb // 2) if one.id in hosts else one for one in state.hosts
-        ),
-        affinity_groups=groups,
-    )
+    fuller = (replace(one, free_mb=one.free_mb // 2) if one.id in hosts else one for one in state.hosts)
+    now = replace(state, hosts=tuple(fuller), affinity_groups=groups)
     in_order = reversed(every) if absent[2] else every
     newer = published.read(now, (changed(one, vms) for one in in_order if one.id not in absent[1]))
     if base_first:

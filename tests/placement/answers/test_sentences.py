@@ -1,7 +1,6 @@
 """Contradictions are found again only after a change, and in time; reasons and moments as sentences."""
 
 import importlib
-import os
 import pkgutil
 import time
 from collections.abc import Callable, Iterator
@@ -73,22 +72,27 @@ def test_vms_that_move_and_hosts_that_fail_are_no_reason_to_ask_again(judgements
     assert found(state) == [CLASH]
     moved = tuple(replace(one, host="h1", status="up", usage_cpu_percent=90) for one in state.vms)
     down = tuple(replace(one, status="maintenance", free_mb=1, cpu_percent=99) for one in state.hosts)
-    assert found(replace(state, vms=moved, hosts=down, draining_hosts=("h1",))) == [CLASH]
-    assert found(replace(state, pending=(pending("a", "h2"),))) == [CLASH]
+    for changes in (
+        {"vms": moved, "hosts": down, "draining_hosts": ("h1",)},
+        {"pending": (pending("a", "h2"),)},
+    ):
+        assert found(replace(state, **changes)) == [CLASH]
     assert len(judgements) == 1
 
 
 def test_another_rule_host_member_or_name_is(judgements: list[str]) -> None:
-    assert found(STATE) == [CLASH]
-    assert found(replace(STATE, hosts=(*STATE.hosts, host("h3")))) == []
-    assert found(replace(STATE, affinity_groups=(replace(STATE.affinity_groups[0], name="far"),))) == [
-        CLASH.replace("group apart", "group far")
-    ]
-    assert found(replace(STATE, affinity_groups=())) == []
-    assert found(replace(STATE, placement_rules=())) == []
     pinned = tuple(replace(one, migratable=False, pinned_hosts=("h2",)) for one in STATE.vms)
-    assert found(replace(STATE, vms=pinned, affinity_groups=())) == ["placement rule off cannot be satisfied"]
-    assert found(STATE) == [CLASH]
+    renamed = (replace(STATE.affinity_groups[0], name="far"),)
+    for changes, clash in (
+        ({}, [CLASH]),
+        ({"hosts": (*STATE.hosts, host("h3"))}, []),
+        ({"affinity_groups": renamed}, [CLASH.replace("group apart", "group far")]),
+        ({"affinity_groups": ()}, []),
+        ({"placement_rules": ()}, []),
+        ({"vms": pinned, "affinity_groups": ()}, ["placement rule off cannot be satisfied"]),
+        ({}, [CLASH]),
+    ):
+        assert found(replace(STATE, **changes)) == clash
 
 
 # -- Conflicts among a thousand groups are found in about the time in which violations are.
@@ -134,17 +138,12 @@ def test_every_kind_is_a_sentence_without_ids(kind: ReasonKind) -> None:
     assert not {"{", "}", "v1", "h1", "g1"} & set(text.replace(",", " ").replace(":", " ").split())
 
 
-def test_unknown_id_stands_as_it_is() -> None:
-    text = sentence(Reason(NEGATIVE_PEER_HERE, "g9", "v9", "h9"), NAMED)
-    assert text == "must not run with VM v9, which is on host h9 (affinity group g9)"
-
-
-def test_legacy_label_is_called_a_label() -> None:
-    text = sentence(Reason(HOST_NOT_LISTED, "l1", "v1"), NAMED)
-    assert text == "VM web may only run on the hosts of affinity label l1"
-
-
-def test_violated_negative_group_names_the_vm() -> None:
+def test_ids_without_a_name_a_legacy_label_and_the_vm_of_a_negative_group_are_named() -> None:
+    unknown = Reason(NEGATIVE_PEER_HERE, "g9", "v9", "h9")
+    here = "must not run with VM v9, which is on host h9 (affinity group g9)"
+    assert sentence(unknown, NAMED) == here
+    only = "VM web may only run on the hosts of affinity label l1"
+    assert sentence(Reason(HOST_NOT_LISTED, "l1", "v1"), NAMED) == only
     violated = Reason(GROUP_VIOLATED_BY_VM, "g1", "v1", number=2.0)
     assert sentence(violated, NAMED) == "violates affinity group near of priority 2: VM web is here"
 
@@ -213,14 +212,10 @@ def test_what_is_none_is_refused_with_how_it_is_written(text: str) -> None:
 
 @pytest.fixture
 def vienna_here() -> Iterator[None]:
-    before = os.environ.get("TZ")
-    os.environ["TZ"] = "Europe/Vienna"
-    time.tzset()
-    yield
-    if before is None:
-        del os.environ["TZ"]
-    else:
-        os.environ["TZ"] = before
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "Europe/Vienna")
+        time.tzset()
+        yield
     time.tzset()
 
 

@@ -47,32 +47,28 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def reader(server: Server, tmp_path: Path) -> Iterator[EngineState]:
-    found = EngineState(loaded(write_configuration(tmp_path, server.api_url)))
-    yield found
-    found.close()
+    with closing(EngineState(loaded(write_configuration(tmp_path, server.api_url)))) as found:
+        yield found
 
 
 def read(reader: EngineState, *levels: str, max_age: float = 0.0) -> Snapshot:
     return reader.read(max_age, time.monotonic() + 30, Demands(referred(levels)))
 
 
-def test_nothing_is_asked_for_that_no_key_refers_to(server: Server, reader: EngineState) -> None:
-    server.disturbances.add(
-        Disturbance(path="disk|nics|permissions|tags|networks|vnicprofiles", status=500, times=None)
-    )
-    (vm,) = read(reader, "cluster", "server", "image", "server_offer").vms
-    assert (vm.disks, vm.nics, vm.owner) == ((), (), None)
-
-
-def test_what_keys_refer_to_is_there(reader: EngineState) -> None:
+def test_what_keys_refer_to_is_there_and_nothing_else_is_asked_for(
+    server: Server, reader: EngineState
+) -> None:
     (reported,) = STATE.vms
-    (vm,) = read(reader, "disk").vms
-    assert (vm.disks, vm.nics, vm.owner) == (reported.disks, (), None)
-    (vm,) = read(reader, "customer").vms
-    assert (vm.disks, vm.nics, vm.owner) == ((), (), "user0")
+    for level, disks, owner in (("disk", reported.disks, None), ("customer", (), "user0")):
+        (vm,) = read(reader, level).vms
+        assert (vm.disks, vm.nics, vm.owner) == (disks, (), owner)
     found = read(reader, "network")
     assert found.vms[0].nics == reported.nics
     assert (found.networks, found.vnic_profiles) == (STATE.networks, STATE.vnic_profiles)
+    details = "disk|nics|permissions|tags|networks|vnicprofiles"
+    server.disturbances.add(Disturbance(path=details, status=500, times=None))
+    (vm,) = read(reader, "cluster", "server", "image", "server_offer").vms
+    assert (vm.disks, vm.nics, vm.owner) == ((), (), None)
 
 
 def test_a_snapshot_that_lacks_what_a_new_key_refers_to_is_not_young_enough(reader: EngineState) -> None:
@@ -165,10 +161,9 @@ def config(tmp_path: Path, engine: EngineServer) -> Config:
 
 @pytest.fixture
 def store(config: Config) -> Iterator[Store]:
-    opened = Store(config.store.url, engine="default")
-    prepared(opened, vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="one", memory_mb=77)
-    yield opened
-    opened.close()
+    with closing(Store(config.store.url, engine="default")) as opened:
+        prepared(opened, VM, source=SOURCE, target=TARGET, memory_mb=77)
+        yield opened
 
 
 def test_without_a_service_the_engine_is_read_and_shared_by_threads(
@@ -176,8 +171,7 @@ def test_without_a_service_the_engine_is_read_and_shared_by_threads(
 ) -> None:
     first, *others = at_once(8, lambda number: inventory.snapshot(config=config, max_age=30))
     assert isinstance(first, Snapshot)
-    assert len(others) == 7
-    assert all(other is first for other in others)
+    assert [other is first for other in others] == [True] * 7
     assert readings(engine) == 1
 
 
@@ -185,12 +179,10 @@ def test_what_was_read_before_a_service_ran_is_forgotten(config: Config) -> None
     config.inventory.directory.mkdir()
     with closing(EngineState(config)) as read:
         read.base(0.0, time.monotonic() + 30.0)
-        assert read.as_of() is not None
-        assert read.last() is not None
+        assert None not in (read.as_of(), read.last())
         later = time.time() + 1.0
         os.utime(config.inventory.directory, (later, later))
-        assert read.as_of() is None
-        assert read.last() is None
+        assert (read.as_of(), read.last()) == (None, None)
 
 
 def test_without_service_and_engine_there_is_no_snapshot(engine: EngineServer, config: Config) -> None:
@@ -213,13 +205,17 @@ def test_an_engine_that_hangs_costs_no_more_than_the_deadline(engine: EngineServ
 
 def test_open_intents_are_pending_with_their_memory(config: Config, store: Store) -> None:
     expected = (Pending(vm=VM, host=TARGET, memory_mb=77),)
-    assert inventory.snapshot(config=config, max_age=30).pending == expected
     first = inventory.snapshot(config=config, max_age=30)
+    assert first.pending == expected
     assert inventory.snapshot(config=config, max_age=30) is first  # what it has indexed is kept
     store.accept(1)
     assert inventory.snapshot(config=config, max_age=30).pending == expected
     store.finish(1)
     assert inventory.snapshot(config=config, max_age=30).pending == ()
+
+
+def test_a_store_that_is_not_there_is_none(config: Config) -> None:
+    assert inventory.snapshot(config=config).pending == ()
 
 
 def test_engines_that_share_a_store_are_asked_in_turns_and_never_mixed(
@@ -229,22 +225,16 @@ def test_engines_that_share_a_store_are_asked_in_turns_and_never_mixed(
     file = tmp_path / "other.toml"
     file.write_text(Path(config.source).read_text().replace("[engine]", '[engine]\nname = "other"'))
     other = loaded(file)
-    theirs = Store(config.store.url, engine="other", patience_seconds=30)
-    prepared(theirs, vm=VM, cluster="c", source=SOURCE, target=TARGET, correlation_id="two", memory_mb=88)
-    theirs.close()
-    for engine in ("default", "other"):
-        keys = KeyStore(config.store.url, engine=engine, patience_seconds=30)
-        put_keys(keys, [key(engine, resource=VM)])
-        keys.close()
+    with closing(Store(config.store.url, engine="other", patience_seconds=30)) as theirs:
+        prepared(theirs, VM, "two", source=SOURCE, target=TARGET, memory_mb=88)
+    for name in ("default", "other"):
+        with closing(KeyStore(config.store.url, engine=name, patience_seconds=30)) as keys:
+            put_keys(keys, [key(name, resource=VM)])
     for _ in range(2):
-        for asked, engine, memory_mb in ((config, "default", 77), (other, "other", 88)):
+        for asked, name, memory_mb in ((config, "default", 77), (other, "other", 88)):
             found = inventory.snapshot(config=asked, max_age=30)
             assert found.pending == (Pending(vm=VM, host=TARGET, memory_mb=memory_mb),)
-            assert found.placement_keys == (key(engine, resource=VM),)
-
-
-def test_a_store_that_is_not_there_is_none(config: Config) -> None:
-    assert inventory.snapshot(config=config).pending == ()
+            assert found.placement_keys == (key(name, resource=VM),)
 
 
 @pytest.mark.system

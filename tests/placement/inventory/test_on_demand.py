@@ -29,11 +29,14 @@ OF_HOSTS = frozenset({HOST_STATISTICS})
 OF_ALL = frozenset({HOST_STATISTICS, VM_STATISTICS})
 
 
+NONE: Needed = frozenset()
+
+
 @pytest.mark.parametrize(
     ("policy", "wanted"),
     [
-        ({"filters": ("AffinityFilter",), "weights": {"X": 1}}, frozenset()),
-        ({"engine_filters": ("CPU", "Memory")}, frozenset()),
+        ({"filters": ("AffinityFilter",), "weights": {"X": 1}}, NONE),
+        ({"engine_filters": ("CPU", "Memory")}, NONE),
         ({"engine_filters": ("CPU", "CPUOverloaded")}, OF_HOSTS),
         ({"balance": "HaReservationBalance"}, OF_ALL),
         ({"filters": ("PlacementKeyFilter",)}, OF_HOSTS),
@@ -45,19 +48,13 @@ def test_what_is_needed_is_what_enabled_rules_ask(policy: dict[str, Any], wanted
     assert needed((build.cluster("plain"), asking)) == wanted
 
 
-@pytest.mark.parametrize(
-    ("ha_reservation", "tagged", "wanted"),
-    [
-        (False, False, frozenset()),
-        (True, False, OF_ALL),
-        (False, True, OF_HOSTS | {HOST_TAGS}),
-        (True, True, OF_ALL | {HOST_TAGS}),
-    ],
-)
+@pytest.mark.parametrize(("reservation", "wanted"), [(False, NONE), (True, OF_ALL)])
 def test_a_reservation_needs_statistics_and_tags_of_hosts_where_they_name_domains(
-    ha_reservation: bool, tagged: bool, wanted: Needed
+    reservation: bool, wanted: Needed
 ) -> None:
-    assert needed((build.cluster(ha_reservation=ha_reservation),), tagged=tagged) == wanted
+    clusters = (build.cluster(ha_reservation=reservation),)
+    assert needed(clusters, tagged=False) == wanted
+    assert needed(clusters, tagged=True) == wanted | OF_HOSTS | {HOST_TAGS}
 
 
 def state(*, ha_reservation: bool) -> Snapshot:
@@ -93,32 +90,28 @@ def test_the_service_publishes_them_with_their_age(tmp_path: Path) -> None:
 
 def test_where_only_a_filter_of_the_engines_asks_no_vm_is_measured(tmp_path: Path) -> None:
     with followed(tmp_path, ha_reservation=False) as file, running(file) as service:
-        config = loaded(file)
-        found = inventory.snapshot(config=config, max_age=0, deadline=30)
+        found = build.snapshot(build.host("h", measured=False))
         while not found.hosts[0].measured:
-            found = inventory.snapshot(config=config, max_age=0, deadline=30)
+            found = inventory.snapshot(config=loaded(file), max_age=0, deadline=30)
         assert found.hosts[0].cpu_percent == 40
         assert found.vms[0].usage_cpu_percent is None
         ended(service)
-
-
-@pytest.mark.parametrize("needed", [True, False])
-def test_without_a_service_they_are_read_where_they_are_needed(tmp_path: Path, needed: bool) -> None:
-    with followed(tmp_path, ha_reservation=needed) as file:
-        assert measured(inventory.snapshot(config=loaded(file))) == needed
 
 
 TAGGED = '[ha]\ndomain_tags = ["rack-"]\n'
 
 
 @pytest.mark.parametrize("tagged", [True, False])
-def test_without_a_service_tags_of_hosts_are_read_where_they_name_domains(
-    tmp_path: Path, tagged: bool
+@pytest.mark.parametrize("needed", [True, False])
+def test_without_a_service_they_are_read_where_they_are_needed(
+    tmp_path: Path, needed: bool, tagged: bool
 ) -> None:
-    with followed(tmp_path, ha_reservation=True) as file:
+    """Tags of hosts where they name domains."""
+    with followed(tmp_path, ha_reservation=needed) as file:
         file.write_text(file.read_text() + (TAGGED if tagged else ""))
-        (host,) = inventory.snapshot(config=loaded(file)).hosts
-        assert host.tags == (("rack-1",) if tagged else ())
+        found = inventory.snapshot(config=loaded(file))
+    assert measured(found) == needed
+    assert found.hosts[0].tags == (("rack-1",) if tagged else ())
 
 
 WANTED = frozenset({("vms", "name=a*"), ("hosts", "name=h*")})
@@ -136,27 +129,20 @@ def test_searches_are_those_that_rules_name() -> None:
     assert searches_of(two) == WANTED
 
 
-def test_whom_it_found_counts_while_the_engine_refuses_it() -> None:
+def test_whom_it_found_counts_while_the_engine_refuses_it_and_somebody_wants_it() -> None:
     known = KnownSearches()
     known.want(WANTED)
-    known.put([answer(None, "refused")])
-    assert known.found == (answer(None, "refused"),)
-    known.put([answer(("v1",))])
-    assert known.found == (answer(("v1",)),)
+    for said in (answer(None, "refused"), answer(("v1",))):
+        known.put([said])
+        assert known.found == (said,)
     known.put([answer(None, "refused")])
     (kept,) = known.found
     assert kept.found == ("v1",)
     assert kept.problem.startswith("refused; whom it found at 2")
     known.put([answer(None, "refused")])
-    assert known.found[0] is kept or known.found == (kept,)
+    assert known.found == (kept,)
     known.put([answer(())])
     assert known.found == (answer(()),)
-
-
-def test_what_nobody_wants_is_forgotten() -> None:
-    known = KnownSearches()
-    known.want(WANTED)
-    known.put([answer(("v1",))])
     known.want(frozenset())
     assert known.found == ()
     known.put([answer(("v1",))])  # asked before it was forgotten

@@ -72,14 +72,9 @@ def test_what_is_decided_and_not_to_be_seen_is_pending(
     assert with_intents(state(**vm), [intent(**fields)]).pending == pending
 
 
-def test_what_is_pending_already_is_not_counted_twice() -> None:
+def test_what_is_pending_already_is_not_counted_twice_and_nothing_changes_without_an_intent() -> None:
     once = with_intents(state(), [intent()])
-    assert with_intents(once, [intent()]) is once
-
-
-def test_nothing_changes_without_an_intent() -> None:
-    before = state()
-    assert with_intents(before, []) is before
+    assert with_intents(once, [intent()]) is with_intents(once, []) is once
 
 
 DEADLINE_SECONDS = 30
@@ -94,11 +89,8 @@ def engine() -> Snapshot:
 
 
 KEPT = (
-    key("cluster", builders.CLUSTER),
-    key("server", "v1"),
-    key("node", "h1"),
-    key("vdc", "whatever"),
-    key("disk_offer", "whatever"),
+    *(key("cluster", builders.CLUSTER), key("server", "v1"), key("node", "h1")),
+    *(key("vdc", "whatever"), key("disk_offer", "whatever")),
 )
 
 
@@ -120,18 +112,17 @@ def test_what_belongs_to_objects_that_are_gone_is_left_out() -> None:
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[KeyStore]:
-    opened = KeyStore(f"sqlite:///{tmp_path}/store.db", engine="default", patience_seconds=30)
-    put_keys(opened, KEPT)
-    yield opened
-    opened.close()
+    url = f"sqlite:///{tmp_path}/store.db"
+    with contextlib.closing(KeyStore(url, engine="default", patience_seconds=30)) as opened:
+        put_keys(opened, KEPT)
+        yield opened
 
 
 @pytest.fixture
 def watch(tmp_path: Path) -> Iterator[KeyWatch]:
     settings = StoreSettings(url=f"sqlite:///{tmp_path}/store.db", patience_seconds=DEADLINE_SECONDS)
-    found = KeyWatch(settings, "default")
-    yield found
-    found.close()
+    with contextlib.closing(KeyWatch(settings, "default")) as found:
+        yield found
 
 
 def over(watch: KeyWatch, base: Snapshot) -> Snapshot:
@@ -157,9 +148,10 @@ def test_keys_are_in_the_snapshot_as_soon_as_they_are_set(store: KeyStore, watch
     more = key("node", "h1", "SAN")
     put_keys(store, [more])
     soon(watch, base, by_place(*KEPT, more))
-    store.begin_runs([Run("v1", None, (("A", 1.0),))])
+    frozen = (FrozenKeys("v1", (("A", 1.0),)),)
+    store.begin_runs([Run("v1", None, frozen[0].keys)])
     deadline = time.monotonic() + DEADLINE_SECONDS
-    while over(watch, base).frozen_keys != (FrozenKeys("v1", (("A", 1.0),)),):
+    while over(watch, base).frozen_keys != frozen:
         assert time.monotonic() < deadline
 
 
@@ -175,9 +167,12 @@ def test_the_last_known_keys_outlive_a_store_that_is_away(
     assert over(watch, engine()).placement_keys == by_place(*KEPT)
 
 
-def test_without_a_store_the_snapshot_keeps_its_own_keys(watch: KeyWatch) -> None:
+def test_without_a_store_the_snapshot_keeps_its_own_keys(watch: KeyWatch, tmp_path: Path) -> None:
     base = replace(engine(), placement_keys=KEPT)
     assert over(watch, base) is base
+    assert not watch.ask_keys(now()).is_unread
+    (tmp_path / "store.db").write_text("no database" * 100)  # it comes and cannot be read
+    assert watch.ask_keys(now()).is_unread
 
 
 def test_until_its_first_answer_a_store_is_waited_for_longer(tmp_path: Path) -> None:
@@ -196,9 +191,3 @@ def test_until_its_first_answer_a_store_is_waited_for_longer(tmp_path: Path) -> 
     assert reader.ask_store(DEADLINE_SECONDS)
     assert reader.found == "keys"
     reader.close()
-
-
-def test_keys_of_a_store_that_comes_and_cannot_be_read_are_unread(watch: KeyWatch, tmp_path: Path) -> None:
-    assert not watch.ask_keys(now()).is_unread
-    (tmp_path / "store.db").write_text("no database" * 100)
-    assert watch.ask_keys(now()).is_unread

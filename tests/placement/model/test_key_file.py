@@ -40,25 +40,10 @@ def state(host_names: tuple[str, str], vm_names: tuple[str, str], cluster_name: 
     )
 
 
-PLACES = st.sampled_from(
-    [
-        ("cluster", "c1"),
-        ("cluster", "c2"),
-        ("billing_entity", "q1"),
-        ("customer", "null"),
-        ("image_offer", "t1"),
-        ("image", "12345678-0000-4000-8000-000000000001"),
-        ("server_offer", "1"),
-        ("server", "v1"),
-        ("server", "v2"),
-        ("disk", "d1"),
-        ("disk_offer", "p1"),
-        ("nic", "n1"),
-        ("nic", "n2"),
-        ("node", "h1"),
-        ("node", "h2"),
-    ]
-)
+ON_A_VM = "image_offer t1; server_offer 1; server v1; server v2; disk d1; disk_offer p1; nic n1; nic n2"
+OTHERS = "cluster c1; cluster c2; billing_entity q1; customer null; node h1; node h2"
+IMAGE = ("image", "12345678-0000-4000-8000-000000000001")
+PLACES = st.sampled_from([IMAGE, *(tuple(one.split()) for one in f"{ON_A_VM}; {OTHERS}".split("; "))])
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -85,29 +70,21 @@ def in_order(keys: tuple[PlacementKey, ...] | list[PlacementKey]) -> list[Placem
 
 @given(st.tuples(NAMES, NAMES), st.tuples(NAMES, NAMES), NAMES, key_lists(), st.booleans())
 def test_what_is_written_is_read_again(
-    host_names: tuple[str, str],
-    vm_names: tuple[str, str],
-    cluster_name: str,
-    keys: list[PlacementKey],
-    ascii_only: bool,
+    hosts: tuple[str, str], vms: tuple[str, str], cluster: str, keys: list[PlacementKey], ascii_only: bool
 ) -> None:
-    world = state(host_names, vm_names, cluster_name)
-    as_yaml = yaml_files.encode(yaml_files.described_keys(keys, world)).encode()
-    as_json = json.dumps(yaml_files.described_keys(keys, world), ensure_ascii=ascii_only).encode()
-    assert in_order(yaml_files.decode_keys(as_yaml, world)) == in_order(keys)
-    assert in_order(yaml_files.decode_keys(as_json, world)) == in_order(keys)
+    world = state(hosts, vms, cluster)
+    described = yaml_files.described_keys(keys, world)
+    as_json = json.dumps(yaml_files.described_keys(keys, world), ensure_ascii=ascii_only)
+    for text in (yaml_files.encode(described), as_json):
+        assert in_order(yaml_files.decode_keys(text.encode(), world)) == in_order(keys)
 
 
 WORLD = state(("north", "south"), ("web", "cache"), "blue")
 
 
 def test_keys_of_hosts_stand_together_under_their_names() -> None:
-    keys = [
-        PlacementKey(
-            level="node", resource=i, key_class="system", name="SAN", value=value, weight=60.0, sticky=True
-        )
-        for i, value in (("h1", 1.0), ("h2", 2.5))
-    ]
+    values = (("h1", 1.0), ("h2", 2.5))
+    keys = [PlacementKey("node", one, "system", "SAN", value, 60.0, sticky=True) for one, value in values]
     assert yaml_files.encode(yaml_files.described_keys(keys, WORLD)) == (
         "format: 1\n"
         "node_keys:\n"

@@ -50,6 +50,8 @@ def test_required_lists_are_written_even_if_empty() -> None:
 #: What is taken out, in place of a value.
 GONE = object()
 STATE = full_state()
+RULE, KEY = STATE["placement_rules"][0], STATE["placement_keys"][0]
+SERVER = 'did you mean "server"?'
 
 
 def changed(path: str, value: Any) -> State:
@@ -97,23 +99,11 @@ def changed(path: str, value: Any) -> State:
         ("frozen_keys[0].vm", "x", ': no VM "x"'),
         ("sticky_copies[0].vm", "x", ': no VM "x"'),
         ("placement_rules[0].name", "", ": a name cannot be empty"),
-        (
-            "placement_rules[1]",
-            STATE["placement_rules"][0],
-            '.name: "r" is the name of placement_rules[0] already',
-        ),
-        (
-            "placement_keys[1]",
-            STATE["placement_keys"][0],
-            '.name: "k" is set there by placement_keys[0] already',
-        ),
+        ("placement_rules[1]", RULE, '.name: "r" is the name of placement_rules[0] already'),
+        ("placement_keys[1]", KEY, '.name: "k" is set there by placement_keys[0] already'),
         ("placement_keys[0].class", "user", ': "user" is not one of system, be, customer'),
-        ("placement_keys[0].level", "sever", ': unknown level "sever"; did you mean "server"?'),
-        (
-            "placement_keys[0].level",
-            "server_sticky",
-            ': unknown level "server_sticky"; did you mean "server"?',
-        ),
+        ("placement_keys[0].level", "sever", f': unknown level "sever"; {SERVER}'),
+        ("placement_keys[0].level", "server_sticky", f': unknown level "server_sticky"; {SERVER}'),
         ("placement_keys[0].resource", "x", ': no host "x"'),
         ("placement_keys[0]", {"level": "server"}, '.resource: no VM "h"'),
         ("placement_keys[0]", {"level": "cluster"}, '.resource: no cluster "h"'),

@@ -80,28 +80,26 @@ def test_an_intent_lives_from_before_the_request_to_the_end(store: Store, openin
 @pytest.mark.parametrize("before", IntentState)
 @pytest.mark.parametrize("after", [state for state in IntentState if state is not PREPARED])
 def test_only_what_may_follow_follows(tmp_path: Path, before: IntentState, after: IntentState) -> None:
-    store = Store(f"sqlite:///{tmp_path}/store.db", engine="default")
-    intent = prepared(store)
-    steps = moves(store, intent.id)
-    if before is DONE:
-        store.accept(intent.id)
-    if before is not PREPARED:
-        steps[before]()
-    if (before, after) in ALLOWED:
-        assert steps[after]().state is after
-    else:
+    with closing(Store(f"sqlite:///{tmp_path}/store.db", engine="default")) as store:
+        intent = prepared(store)
+        steps = moves(store, intent.id)
+        if before is DONE:
+            store.accept(intent.id)
+        if before is not PREPARED:
+            steps[before]()
+        if (before, after) in ALLOWED:
+            assert steps[after]().state is after
+            return
         with pytest.raises(ImpossibleTransition, match=f"is {before} and cannot become {after}"):
             steps[after]()
         assert intent_of(store, "one").state is before
-    store.close()
 
 
-def test_an_intent_that_was_never_written_has_no_future(store: Store) -> None:
+def test_of_two_who_accept_only_one_succeeds_and_what_was_never_written_has_no_future(
+    store: Store, url: str
+) -> None:
     with pytest.raises(ImpossibleTransition, match="intent 7 does not exist"):
         store.accept(7)
-
-
-def test_of_two_who_accept_only_one_succeeds(store: Store, url: str) -> None:
     intent = prepared(store)
     answers = answers_of_four(url, lambda mine: mine.accept(intent.id).state)
     assert answers.count(ACCEPTED) == 1
@@ -112,12 +110,10 @@ def test_what_is_not_confirmed_blocks_for_30_seconds(store: Store, url: str) -> 
     prepared(store, "a", "a")
     store.lose(prepared(store, "b", "b").id, "no answer")
     store.accept(prepared(store, "c", "c").id)
-    assert [intent.vm for intent in store.blocking_intents()] == ["a", "b", "c"]
-    aged(url, 29)
-    assert [intent.vm for intent in store.blocking_intents()] == ["a", "b", "c"]
-    aged(url, 1.5)
-    assert [intent.vm for intent in store.blocking_intents()] == ["c"]
-    assert [intent.vm for intent in store.open_intents()] == ["a", "b", "c"]
+    for seconds, blocking in ((0, "abc"), (29, "abc"), (1.5, "c")):
+        aged(url, seconds)
+        assert [intent.vm for intent in store.blocking_intents()] == [*blocking]
+    assert [intent.vm for intent in store.open_intents()] == [*"abc"]
 
 
 def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
@@ -132,31 +128,19 @@ def test_history_holds_what_ended_lately(store: Store, url: str) -> None:
     assert [intent.vm for intent in store.open_intents()] == ["c"]
 
 
-def test_the_tables_are_made_once(url: str) -> None:
+def test_the_tables_are_made_once_and_a_newer_schema_is_left_alone(url: str, opening: Opening) -> None:
     assert answers_of_four(url, lambda mine: list(mine.open_intents())) == [[], [], [], []]
     with database(url) as connection:
         assert connection.exec_driver_sql("SELECT version FROM schema_version").scalars().all() == [VERSION]
-
-
-def test_a_newer_schema_is_left_alone(store: Store, url: str) -> None:
-    prepared(store)
-    with database(url) as connection:
         connection.exec_driver_sql("UPDATE schema_version SET version = version + 1")
-    later = Store(url, engine="default")
-    with pytest.raises(
-        UserError, match=f"has schema version {VERSION + 1}, and this release knows {VERSION}: upgrade"
-    ):
-        later.open_intents()
-    later.close()
+    newer = f"has schema version {VERSION + 1}, and this release knows {VERSION}: upgrade"
+    with pytest.raises(UserError, match=newer):
+        opening(Store).open_intents()
 
 
 def test_a_fork_has_connections_of_its_own(store: Store) -> None:
     prepared(store)
-
-    def child() -> None:
-        store.accept(1)
-
-    process = multiprocessing.get_context("fork").Process(target=child)
+    process = multiprocessing.get_context("fork").Process(target=lambda: store.accept(1))
     process.start()
     process.join(30)
     assert process.exitcode == 0
@@ -210,9 +194,7 @@ def plan(*steps: dict[str, Any]) -> dict[str, Any]:
 
 
 def prepare(store: Store, vm: str, plan_id: str | None, number: int | None = 1) -> int:
-    return prepared(
-        store, vm=vm, cluster="c", source="h1", target="h2", correlation_id=vm, plan=plan_id, step=number
-    ).id
+    return prepared(store, vm, vm, plan=plan_id, step=number).id
 
 
 def test_a_plan_is_read_with_its_migrations_and_what_held_it(store: Store, history: HistoryStore) -> None:

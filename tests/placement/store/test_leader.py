@@ -4,7 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -28,7 +28,7 @@ from ovirt_placement.store.enforcer.observations import (
 from ovirt_placement.store.keys import KeyStore, Run
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_placement.store.sql.schema import violated_rules
-from ovirt_placement.store.user_actions import UserActionStore
+from ovirt_placement.store.user_actions import UserAction, UserActionStore
 from tests.placement.databases import database, set_clock
 from tests.placement.store.conftest import Opening, at_once
 from tests.stored import prepared
@@ -67,37 +67,29 @@ def test_the_first_takes_it_and_the_other_waits_until_it_has_expired(
     assert one.take_lease("one", LONG) is None
 
 
-def test_who_renews_keeps_it(leases: tuple[LeaseStore, LeaseStore], url: str) -> None:
+def test_who_renews_keeps_it_and_what_has_expired_is_not_renewed_though_nobody_came(
+    leases: tuple[LeaseStore, LeaseStore], url: str
+) -> None:
     one, other = leases
     one.take_lease("one", LONG)
     for _ in range(3):
         set_clock(url, LONG - 10)
         assert one.renew(1, LONG)
         assert other.take_lease("other", LONG) is None
-
-
-def test_what_has_expired_is_not_renewed_though_nobody_came(
-    leases: tuple[LeaseStore, LeaseStore], url: str
-) -> None:
-    one, _ = leases
-    one.take_lease("one", LONG)
     set_clock(url, LONG + 1)
     assert not one.renew(1, LONG)
     assert one.take_lease("one", LONG) == 2
 
 
-def test_who_lost_the_answer_takes_its_own_again(leases: tuple[LeaseStore, LeaseStore]) -> None:
+def test_who_lost_the_answer_takes_its_own_again_and_what_is_released_is_free_at_once(
+    leases: tuple[LeaseStore, LeaseStore],
+) -> None:
     one, other = leases
     assert (one.take_lease("one", LONG), one.take_lease("one", LONG)) == (1, 2)
     assert other.take_lease("other", LONG) is None
-
-
-def test_what_is_released_is_free_at_once(leases: tuple[LeaseStore, LeaseStore]) -> None:
-    one, other = leases
-    one.take_lease("one", LONG)
-    one.release(1)
-    assert other.take_lease("other", LONG) == 2
-    one.release(1)  # too late: it is the other's now
+    one.release(2)
+    assert other.take_lease("other", LONG) == 3
+    one.release(2)  # too late: it is the other's now
     assert one.take_lease("one", LONG) is None
 
 
@@ -261,34 +253,26 @@ def wait(url: str, seconds: float) -> None:
         connection.execute(table.update().values(counted=table.c.counted - seconds))
 
 
-def test_a_cycle_counts_once(violated: ViolatedRuleStore, url: str) -> None:
+def test_a_cycle_counts_once_and_no_more_than_is_asked_for(violated: ViolatedRuleStore, url: str) -> None:
     assert look(violated, "a", "b") == {"a": 1, "b": 1}
     wait(url, 50)
     assert look(violated, "a", "b") == {"a": 1, "b": 1}
     wait(url, 9)
     assert look(violated, "a", "b", "c") == {"a": 2, "b": 2, "c": 1}
-
-
-def test_what_held_begins_again(violated: ViolatedRuleStore, url: str) -> None:
-    look(violated, "a", "b")
-    wait(url, 60)
-    assert look(violated, "b") == {"b": 2}
-    wait(url, 60)
-    assert look(violated, "a", "b") == {"a": 1, "b": 3}
-    assert look(violated) == {}
-
-
-def test_no_more_is_counted_than_is_asked_for(violated: ViolatedRuleStore, url: str) -> None:
-    for _ in range(5):
-        look(violated, "a")
+    for _ in range(3):
         wait(url, 60)
-    assert look(violated, "a") == {"a": 3}
+        found = look(violated, "a")
+    assert found == {"a": 3}
 
 
-def test_a_look_is_at_one_cluster(violated: ViolatedRuleStore) -> None:
-    look(violated, "a")
+def test_what_held_begins_again_and_a_look_is_at_one_cluster(violated: ViolatedRuleStore, url: str) -> None:
+    look(violated, "a", "b")
     violated.record_violated("c2", {"z"}, cycle_seconds=60, enough=3)
-    assert look(violated, "b") == {"b": 1, "z": 1}
+    wait(url, 60)
+    assert look(violated, "b") == {"b": 2, "z": 1}
+    wait(url, 60)
+    assert look(violated, "a", "b") == {"a": 1, "b": 3, "z": 1}
+    assert look(violated) == {"z": 1}
 
 
 def test_more_rules_than_a_statement_has_parameters_for(violated: ViolatedRuleStore) -> None:
@@ -307,11 +291,13 @@ class Stage:
     def record(self, **settings: Any) -> None:
         self.settings.record(self.epoch or 0, settings)
 
-    def sentences(self) -> list[str]:
-        return [
-            action.sentence.replace(f" on {action.machine} ", " on MACHINE ", 1)
-            for action in self._actions.actions(since_seconds=600)
-        ]
+    def sentences(self, after: str = "") -> list[str]:
+        """What is said of changes, or of what stands after a word of it."""
+        said = (one.sentence.replace(f" on {one.machine} ", " on MACHINE ", 1) for one in self.actions())
+        return [one.partition(after)[2] if after else one for one in said]
+
+    def actions(self) -> Sequence[UserAction]:
+        return self._actions.actions(since_seconds=600)
 
 
 @pytest.fixture
@@ -333,24 +319,22 @@ def test_the_first_settings_and_the_same_again_are_no_change(stage: Stage) -> No
 def test_each_difference_is_named_with_what_it_was(stage: Stage) -> None:
     stage.record(mode="observe", repair=["hard"], planning_seconds=None, audit_log="/var/log/a")
     stage.record(mode="enforce", repair=["hard", "soft"], planning_seconds=5.0, audit_log="")
-    (sentence,) = stage.sentences()
-    assert sentence == (
-        "ovirt-enforcer on MACHINE leads with changed settings: audit_log empty, before /var/log/a;"
-        " mode enforce, before observe; planning_seconds 5.0, before not set;"
-        ' repair ["hard","soft"], before ["hard"]'
+    changes = (
+        "audit_log empty, before /var/log/a",
+        "mode enforce, before observe",
+        "planning_seconds 5.0, before not set",
+        'repair ["hard","soft"], before ["hard"]',
     )
+    (sentence,) = stage.sentences()
+    assert sentence == f"ovirt-enforcer on MACHINE leads with changed settings: {'; '.join(changes)}"
 
 
 def test_of_long_lists_the_entries_in_which_they_differ_are_named(stage: Stage) -> None:
     many = [f"vm-{number}" for number in range(10_000)]
-    stage.record(exclude_vms=[])
-    stage.record(exclude_vms=many)
-    stage.record(exclude_vms=["web", *many[3:]])
-    stage.record(exclude_vms=[*many[3:], "web"])
-    stage.record(exclude_vms=None)
-    ten = ", ".join(many[:10])
-    others = ", ".join(many[3:13])
-    assert [sentence.partition(" exclude_vms ")[2] for sentence in stage.sentences()] == [
+    for names in ([], many, ["web", *many[3:]], [*many[3:], "web"], None):
+        stage.record(exclude_vms=names)
+    ten, others = ", ".join(many[:10]), ", ".join(many[3:13])
+    assert stage.sentences(" exclude_vms ") == [
         f"10,000 entries (with {ten} and 9,990 more), before []",
         "9,998 entries (with web), before 10,000 entries (with vm-0, vm-1, vm-2)",
         "9,998 entries, before 9,998 entries",
@@ -362,9 +346,8 @@ def test_entries_may_be_more_than_names(stage: Stage) -> None:
     windows = [{"start": f"0 {hour} * * *", "hours": 1.0, "clusters": ["red"]} for hour in range(24)]
     stage.record(windows=windows)
     stage.record(windows=windows[1:])
-    assert [sentence.partition(" windows ")[2] for sentence in stage.sentences()] == [
-        '23 entries, before 24 entries (with {"start":"0 0 * * *","hours":1.0,"clusters":["red"]})'
-    ]
+    gone = '{"start":"0 0 * * *","hours":1.0,"clusters":["red"]}'
+    assert stage.sentences(" windows ") == [f"23 entries, before 24 entries (with {gone})"]
 
 
 def test_a_clock_that_was_set_back_far_leaves_nobody_leading(stage: Stage, url: str) -> None:

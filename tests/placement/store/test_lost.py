@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy.exc import OperationalError
@@ -39,10 +40,19 @@ def opened(url: str) -> Database:
 
 
 def fill(url: str) -> None:
-    with closing(Store(url, engine="default", patience_seconds=5)) as intents:
-        prepared(intents, vm="v", cluster="c", source="a", target="b", correlation_id="one")
+    with closing(intents(url)) as store:
+        prepared(store, "v")
     with closing(KeyStore(url, engine="default", patience_seconds=5)) as keys:
         keys.change(lambda _: KeyChange((KEY,)), set_by="me")
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "backup"
+
+
+def restore(url: str, file: Path, *, replace: bool = True) -> None:
+    backup.restore(opened(url), backup.read(file), BY, replace=replace)
 
 
 def lose(url: str) -> None:
@@ -59,20 +69,21 @@ def cut_off(url: str) -> None:
     Path(url.removeprefix("sqlite:///")).touch()
 
 
-def test_a_store_that_is_lost_is_not_made_again_until_that_is_said(url: str) -> None:
-    check_what_is_lost(url, lose)
+def intents(url: str, **more: Any) -> Store:
+    return Store(url, engine="default", patience_seconds=5, **more)
 
 
-def test_a_file_without_content_is_a_lost_store(tmp_path: Path) -> None:
-    check_what_is_lost(f"sqlite:///{tmp_path}/store.db", cut_off)
-
-
-def check_what_is_lost(url: str, loss: Callable[[str], None]) -> None:
+@pytest.mark.parametrize("loss", [lose, cut_off], ids=["it is gone", "it has no content"])
+def test_a_store_that_is_lost_is_not_made_again_until_that_is_said(
+    url: str, loss: Callable[[str], None]
+) -> None:
+    if loss is cut_off and not url.startswith("sqlite"):
+        pytest.skip("only a file can be empty")
     fill(url)
-    running = Store(url, engine="default", patience_seconds=5)
+    running = intents(url)
     assert running.open_intents()
     loss(url)
-    for store in (running, Store(url, engine="default", patience_seconds=5)):
+    for store in (running, intents(url)):
         for _ in range(2):
             with pytest.raises(StoreAway):
                 store.open_intents()
@@ -80,55 +91,50 @@ def check_what_is_lost(url: str, loss: Callable[[str], None]) -> None:
             store.open_intents()
         store.close()
     with pytest.raises(StoreLost):
-        Store(url, engine="default", patience_seconds=5, create=False).open_intents()
+        intents(url, create=False).open_intents()
     opened(url).begin_again(lambda connection: None)
-    assert Store(url, engine="default", patience_seconds=5).open_intents() == ()
+    assert intents(url).open_intents() == ()
 
 
-def test_a_running_part_goes_on_as_soon_as_the_store_is_back(url: str, tmp_path: Path) -> None:
+def test_a_running_part_goes_on_as_soon_as_the_store_is_back(url: str, file: Path) -> None:
     fill(url)
-    running = Store(url, engine="default", patience_seconds=5)
+    running = intents(url)
     before = running.open_intents()
-    backup.write(opened(url), tmp_path / "backup")
+    backup.write(opened(url), file)
     lose(url)
     with pytest.raises(StoreAway):
         running.open_intents()
-    backup.restore(opened(url), backup.read(tmp_path / "backup"), BY, replace=False)
+    restore(url, file, replace=False)
     assert [(one.id, one.vm) for one in running.open_intents()] == [(one.id, one.vm) for one in before]
 
 
-def test_all_that_a_store_holds_comes_back(url: str, tmp_path: Path) -> None:
+def test_all_that_a_store_holds_comes_back(url: str, file: Path) -> None:
     fill(url)
     keys = KeyStore(url, engine="default", patience_seconds=5)
     before, revision = keys.records(), keys.revision()
-    file = tmp_path / "backup"
     assert backup.write(opened(url), file) == 4  # with the revision, and who set the key
     assert file.stat().st_mode & 0o077 == 0
     keys.change(lambda _: KeyChange(remove=(KEY,)), set_by="me")
     with pytest.raises(UserError, match="is not empty"):
-        backup.restore(opened(url), backup.read(file), BY, replace=False)
-    backup.restore(opened(url), backup.read(file), BY, replace=True)
+        restore(url, file, replace=False)
+    restore(url, file)
     assert keys.records().placement_keys == before.placement_keys
     assert keys.revision() != revision  # who remembers keys by it reads them again
-    store = Store(url, engine="default", patience_seconds=5)
-    second = prepared(store, vm="w", cluster="c", source="a", target="b", correlation_id="two")
-    assert second.id not in {one.id for one in store.open_intents() if one.vm == "v"}
+    second = prepared(intents(url), "w", "two")
+    assert second.id not in {one.id for one in intents(url).open_intents() if one.vm == "v"}
     actions = UserActionStore(url, engine="default", patience_seconds=5).actions(since_seconds=600)
     assert [(one.kind, one.login) for one in actions] == [("keys", "me"), ("store_restore", "eve")]
 
 
-def test_a_row_of_every_table_comes_back(url: str, tmp_path: Path) -> None:
+def test_a_row_of_every_table_comes_back(url: str, file: Path) -> None:
     fill(url)  # makes the tables
     values = {"INTEGER": 7, "FLOAT": 7.5, "BOOLEAN": True, "VARCHAR": "x", "TEXT": "x", "JSON": ["x"]}
-    tables = [
-        table for table in metadata.sorted_tables if table.name not in ("schema_version", "key_revision")
-    ]
+    given = ("schema_version", "key_revision")
+    tables = [table for table in metadata.sorted_tables if table.name not in given]
 
     def rows() -> dict[str, list[tuple[object, ...]]]:
         with opened(url).transaction() as connection:
-            return {
-                table.name: [tuple(row) for row in connection.execute(table.select())] for table in tables
-            }
+            return {one.name: [tuple(row) for row in connection.execute(one.select())] for one in tables}
 
     with opened(url).transaction() as connection:
         for table in tables:
@@ -136,8 +142,8 @@ def test_a_row_of_every_table_comes_back(url: str, tmp_path: Path) -> None:
             connection.execute(table.insert().values(row))
     before = rows()
     assert all(before.values())
-    backup.write(opened(url), tmp_path / "backup")
-    backup.restore(opened(url), backup.read(tmp_path / "backup"), BY, replace=True)
+    backup.write(opened(url), file)
+    restore(url, file)
     after = rows()
     after["user_actions"].pop()  # who restored
     assert after == before
@@ -146,57 +152,53 @@ def test_a_row_of_every_table_comes_back(url: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "complaint"),
     [
-        (b"", "is no backup of a store"),
-        (b"\xff", "is no backup of a store"),
-        (b"[" * 100_000, "is no backup of a store"),
-        (b'{"format": 1}', "is no backup of a store"),
+        *((one, "is no backup of a store") for one in (b"", b"\xff", b"[" * 100_000, b'{"format": 1}')),
         (b'{"format": 1, "schema": 99, "tables": {}}', "was written with schema version 99"),
     ],
 )
-def test_what_is_no_backup_is_said(tmp_path: Path, content: bytes, complaint: str) -> None:
-    (tmp_path / "backup").write_bytes(content)
+def test_what_is_no_backup_is_said(file: Path, content: bytes, complaint: str) -> None:
+    file.write_bytes(content)
     with pytest.raises(UserError, match=complaint):
-        backup.read(tmp_path / "backup")
+        backup.read(file)
 
 
-def test_a_row_that_is_none_changes_nothing(url: str, tmp_path: Path) -> None:
+def test_a_row_that_is_none_changes_nothing(url: str, file: Path) -> None:
     fill(url)
-    database = opened(url)
-    backup.write(database, tmp_path / "backup")
-    spoilt = backup.read(tmp_path / "backup")
+    backup.write(opened(url), file)
+    spoilt = backup.read(file)
     spoilt.tables["leases"] = [{"engine": "default"}]
     with pytest.raises(UserError, match="a row in leases"):
-        backup.restore(database, spoilt, BY, replace=True)
-    assert Store(url, engine="default", patience_seconds=5).open_intents()
+        backup.restore(opened(url), spoilt, BY, replace=True)
+    assert intents(url).open_intents()
 
 
-def test_while_one_makes_a_store_again_no_other_does(tmp_path: Path) -> None:
+def test_while_one_makes_a_store_again_no_other_does(tmp_path: Path, file: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     fill(url)
-    backup.write(opened(url), tmp_path / "backup")
+    backup.write(opened(url), file)
     (tmp_path / "store.db").write_bytes(b"no database" * 1000)
-    found = backup.read(tmp_path / "backup")
     with opened(url).changed_alone(), pytest.raises(UserError, match="another command makes or restores it"):
-        backup.restore(opened(url), found, BY, replace=True)
-    backup.restore(opened(url), found, BY, replace=True)
-    assert Store(url, engine="default", patience_seconds=5).open_intents()
+        restore(url, file)
+    restore(url, file)
+    assert intents(url).open_intents()
 
 
 def test_of_a_backup_that_does_not_fit_nothing_is_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def no_room(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
     url = f"sqlite:///{tmp_path}/store.db"
     fill(url)
     with monkeypatch.context() as full:
         full.setattr(os, "fsync", no_room)
         with pytest.raises(UserError, match="cannot write the backup: No space left on device"):
-            backup.write(opened(url), tmp_path / "backup")
-    assert not (tmp_path / "backup").exists()
-    assert backup.write(opened(url), tmp_path / "backup") == 4
-
-
-def no_room(descriptor: int) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            backup.write(opened(url), file)
+    assert not file.exists()
+    assert backup.write(opened(url), file) == 4
+    with pytest.raises(UserError, match="cannot write the backup: File exists"):
+        backup.write(opened(url), file)
 
 
 def test_of_a_store_that_cannot_be_made_again_nothing_is_left(tmp_path: Path) -> None:
@@ -220,17 +222,17 @@ def test_of_a_store_that_cannot_be_made_again_nothing_is_left(tmp_path: Path) ->
     ],
 )
 def test_rows_that_cannot_be_read_are_a_complaint_and_a_backup_takes_their_place(
-    tmp_path: Path, damage: str, reason: str
+    tmp_path: Path, file: Path, damage: str, reason: str
 ) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     fill(url)
-    backup.write(opened(url), tmp_path / "backup")
+    backup.write(opened(url), file)
     with opened_database(url) as connection:
         connection.exec_driver_sql(damage)
     with closing(HistoryStore(url, engine="default", patience_seconds=5)) as store:
         with pytest.raises(StoreAway, match=f"{reason}.*cannot read: .*restore BACKUP --replace brings back"):
             store.unplanned(since_seconds=600)
-        backup.restore(opened(url), backup.read(tmp_path / "backup"), BY, replace=True)
+        restore(url, file)
         assert [one.vm for one in store.unplanned(since_seconds=600)] == ["v"]
 
 
@@ -239,18 +241,10 @@ def test_words_of_sqlite_that_are_no_text_are_damage(tmp_path: Path) -> None:
     fill(url)
     with opened_database(url) as connection:
         connection.exec_driver_sql("PRAGMA writable_schema = ON")
-        connection.exec_driver_sql(
-            "UPDATE sqlite_master SET sql = CAST(x'ff28' AS TEXT) WHERE name = 'cycles'"
-        )
+        damage = "UPDATE sqlite_master SET sql = CAST(x'ff28' AS TEXT) WHERE name = 'cycles'"
+        connection.exec_driver_sql(damage)
     with pytest.raises(StoreLost, match="is damaged"):
-        Store(url, engine="default", patience_seconds=5).open_intents()
-
-
-def test_a_backup_takes_no_others_place(url: str, tmp_path: Path) -> None:
-    fill(url)
-    (tmp_path / "backup").touch()
-    with pytest.raises(UserError, match="cannot write the backup: File exists"):
-        backup.write(opened(url), tmp_path / "backup")
+        intents(url).open_intents()
 
 
 @pytest.mark.parametrize(

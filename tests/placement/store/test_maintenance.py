@@ -2,7 +2,7 @@
 
 import pytest
 
-from ovirt_placement.store.enforcer.intents import IntendedMigration, IntentKind, Store
+from ovirt_placement.store.enforcer.intents import IntentKind, Store
 from ovirt_placement.store.enforcer.leader import LeaseStore
 from ovirt_placement.store.enforcer.maintenance import (
     HostPhase,
@@ -16,7 +16,7 @@ from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.user_actions import UserActionStore
 from ovirt_service.errors import UserError
 from tests.placement.store.conftest import Opening, at_once
-from tests.stored import run_of
+from tests.stored import prepared, run_of
 
 REQUEST = MaintenanceRequest(work=Work.NOTHING, stop_vms=("p",), soak_seconds=5.0, failures=1, reboot=False)
 
@@ -28,26 +28,19 @@ def store(opening: Opening) -> MaintenanceStore:
 
 
 def begun(store: MaintenanceStore, run: str = "r1", cluster: str = "c1") -> None:
-    store.request(
-        run_of(
-            "h2", "h1", id=run, cluster=cluster, cluster_name=cluster, request=REQUEST, violated=("a rule",)
-        )
-    )
+    names = {"id": run, "cluster": cluster, "cluster_name": cluster}
+    store.request(run_of("h2", "h1", **names, request=REQUEST, violated=("a rule",)))
 
 
-def test_what_is_requested_is_there_in_its_order(store: MaintenanceStore) -> None:
+def test_what_is_requested_is_there_in_its_order_and_a_cluster_has_one_run_at_a_time(
+    store: MaintenanceStore,
+) -> None:
     begun(store)
     (run,) = store.active()
     assert (run.state, run.request, run.requested_by) == (RunState.RUNNING, REQUEST, "ada")
     assert run.violated == ("a rule",)
-    assert [(host.host, host.name, host.phase) for host in run.hosts] == [
-        ("h2", "h2", HostPhase.WAITING),
-        ("h1", "h1", HostPhase.WAITING),
-    ]
-
-
-def test_a_cluster_has_one_run_at_a_time(store: MaintenanceStore) -> None:
-    begun(store)
+    hosts = [(host.host, host.name, host.phase) for host in run.hosts]
+    assert hosts == [(name, name, HostPhase.WAITING) for name in ("h2", "h1")]
     with pytest.raises(UserError, match="run r1 by ada is under way in cluster c1"):
         begun(store, "r2")
     begun(store, "r3", "c2")
@@ -105,14 +98,11 @@ def test_a_run_obeys_only_in_the_states_meant_and_it_is_recorded_who_said_so(
 
 
 def test_actions_on_hosts_are_no_migrations(opening: Opening) -> None:
-    intents = opening(Store)
-    action = IntendedMigration(
-        kind=IntentKind.DEACTIVATE_HOST, vm="", cluster="c", source=None, target="h1", correlation_id="x"
-    )
-    (prepared,) = intents.prepare([action])
+    intents, kind = opening(Store), IntentKind.DEACTIVATE_HOST
+    action = prepared(intents, "", "x", kind=kind, source=None, target="h1")
     assert intents.open_intents() == intents.blocking_intents() == ()
-    assert [one.kind for one in intents.open_actions()] == [IntentKind.DEACTIVATE_HOST]
-    intents.fail(prepared.id, "no")
+    assert [one.kind for one in intents.open_actions()] == [kind]
+    intents.fail(action.id, "no")
     assert intents.history(within_seconds=60) == ()
-    assert [one.error for one in intents.actions("h1", within_seconds=60)] == ["no"]
-    assert intents.actions("h2", within_seconds=60) == ()
+    for host, errors in (("h1", ["no"]), ("h2", [])):
+        assert [one.error for one in intents.actions(host, within_seconds=60)] == errors

@@ -39,30 +39,21 @@ def test_a_plan_waits_in_place_of_the_one_before(approvals: ApprovalStore) -> No
     assert [one.plan for one in approvals.waiting()] == ["p9"]
 
 
-def test_what_is_approved_of_waits_no_more(approvals: ApprovalStore) -> None:
+def test_what_is_approved_of_waits_no_more_and_the_next_takes_its_place(approvals: ApprovalStore) -> None:
     approvals.offer("c1", "p1", FIRST, "two moves")
     approved = approvals.approve("p1", set_by="eve")
     assert approved is not None
-    assert (approved.cluster, approved.moves) == ("c1", FIRST)
-    assert approvals.waiting() == ()
-    (approval,) = approvals.approvals()
-    assert (approval.cluster, approval.plan, approval.moves, approval.set_by) == ("c1", "p1", FIRST, "eve")
-    assert 0 <= approval.age_seconds < 60
+    assert (approved.cluster, approved.moves, approvals.waiting()) == ("c1", FIRST, ())
+    (one,) = approvals.approvals()
+    assert (one.cluster, one.plan, one.moves, one.set_by) == ("c1", "p1", FIRST, "eve")
+    assert 0 <= one.age_seconds < 60
     assert approvals.approve("p1", set_by="eve") is None
-
-
-def test_a_plan_whose_place_another_took_cannot_be_approved_of(approvals: ApprovalStore) -> None:
-    approvals.offer("c1", "p1", FIRST, "two moves")
-    approvals.offer("c1", "p2", SECOND, "one move")
-    assert approvals.approve("p1", set_by="eve") is None
-    assert approvals.approvals() == ()
-
-
-def test_the_next_approval_takes_the_place_of_the_last(approvals: ApprovalStore) -> None:
-    for plan, moves in (("p1", FIRST), ("p2", SECOND)):
-        approvals.offer("c1", plan, moves, "")
-        approvals.approve(plan, set_by="eve")
-    assert [(one.plan, one.moves) for one in approvals.approvals()] == [("p2", SECOND)]
+    for plan in ("p2", "p3"):
+        approvals.offer("c1", plan, SECOND, "one move")
+    assert approvals.approve("p2", set_by="eve") is None, "another took its place"
+    assert [one.plan for one in approvals.approvals()] == ["p1"]
+    assert approvals.approve("p3", set_by="eve") is not None
+    assert [(one.plan, one.moves) for one in approvals.approvals()] == [("p3", SECOND)]
 
 
 def test_what_is_refused_waits_no_more_and_is_not_offered_again_for_a_while(approvals: ApprovalStore) -> None:
@@ -101,8 +92,9 @@ def pause(pauses: PauseStore, where: str, reason: str = "", seconds: float | Non
     pauses.pause(where, cluster_name=where.upper(), reason=reason, set_by="eve", seconds=seconds)
 
 
-def test_pauses_say_who_when_why_and_until(pauses: PauseStore) -> None:
+def test_pauses_say_who_when_why_and_until_and_the_last_word_on_a_cluster_counts(pauses: PauseStore) -> None:
     before = time.time()
+    pause(pauses, "c2", "first")
     pause(pauses, "c2", "storage", 3600.0)
     pause(pauses, "c1")
     pause(pauses, ALL_CLUSTERS)
@@ -114,11 +106,10 @@ def test_pauses_say_who_when_why_and_until(pauses: PauseStore) -> None:
     assert second.until == pytest.approx(second.set_at + 3600, abs=1)
 
 
-def test_the_last_word_on_a_cluster_counts(pauses: PauseStore) -> None:
-    pause(pauses, "c1", "first")
-    pause(pauses, "c1", "second", 60)
-    (only,) = pauses.pauses()
-    assert (only.reason, only.until is None) == ("second", False)
+def test_a_pause_ends_by_itself(pauses: PauseStore) -> None:
+    pause(pauses, "c1", seconds=-1)
+    assert pauses.pauses() == ()
+    assert pauses.resume("c1", set_by="adam") is None
 
 
 def test_of_two_who_do_not_know_of_each_other_the_second_is_refused(pauses: PauseStore) -> None:
@@ -135,12 +126,6 @@ def test_of_two_who_do_not_know_of_each_other_the_second_is_refused(pauses: Paus
         pauses.resume("c1", set_by="adam", set_at=str(seen.set_at))
 
 
-def test_a_pause_ends_by_itself(pauses: PauseStore) -> None:
-    pause(pauses, "c1", seconds=-1)
-    assert pauses.pauses() == ()
-    assert pauses.resume("c1", set_by="adam") is None
-
-
 def test_what_is_taken_back_is_reported_and_when(pauses: PauseStore) -> None:
     pause(pauses, "c1", "storage")
     pause(pauses, ALL_CLUSTERS)
@@ -148,9 +133,8 @@ def test_what_is_taken_back_is_reported_and_when(pauses: PauseStore) -> None:
     assert lifted is not None
     assert (lifted.cluster, lifted.reason, lifted.set_by) == ("c1", "storage", "eve")
     assert [one.cluster for one in pauses.pauses()] == [ALL_CLUSTERS]
-    assert pauses.resume("c1", set_by="adam") is None
-    assert pauses.resume(ALL_CLUSTERS, set_by="adam") is not None
-    assert pauses.pauses() == ()
+    resumed = [pauses.resume(where, set_by="adam") is not None for where in ("c1", ALL_CLUSTERS)]
+    assert (resumed, pauses.pauses()) == ([False, True], ())
     ages = pauses.resumed()
     assert ages.keys() == {"c1", ALL_CLUSTERS}
     assert all(0 <= age < 60 for age in ages.values())

@@ -174,7 +174,13 @@ def test_numbers_are_shown_with_all_their_digits(live: LiveEngine, value: str, s
     row = live.run(0, "keys list")[0].splitlines()[2].split("  ")
     assert [cell.strip() for cell in row if cell][3:5] == [shown, shown]
     assert live.data(0, "keys list")["keys"][0]["value"] == float(value)
-    assert f"G  {shown}  {shown}" in live.run(0, "keys show v1")[0]
+
+
+def test_whole_numbers_are_shown_in_full_by_the_questions_too(live: LiveEngine) -> None:
+    live.run(0, "keys set OWNER 1234567 50 --on server v1")
+    live.run(0, "keys define OWNER --cluster c1 --default 1234567")
+    assert "OWNER  1234567  50" in live.run(0, "keys show v1")[0]
+    assert "OWNER  1234567" in live.run(0, "keys show north")[0]
 
 
 def test_keys_without_effect_are_said_to_have_none(live: LiveEngine) -> None:

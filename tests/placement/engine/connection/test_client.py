@@ -29,7 +29,7 @@ from ovirt_service.errors import UserError
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import cluster, group, snapshot
 from tests.placement.engine.simulated import Authority, simulated
-from tests.placement.engine_server import API, EngineServer, answering, connected, serving
+from tests.placement.engine_server import EngineServer, answering, connected, serving
 from tests.placement.sockets import silent_port
 
 
@@ -54,32 +54,19 @@ def engine() -> Iterator[EngineServer]:
         yield server
 
 
-def test_another_authority_is_a_wrong_set_up(tls: tuple[str, Path], tmp_path: Path) -> None:
-    other = tmp_path / "other.pem"
+def test_whom_tls_does_not_trust_is_a_wrong_set_up(tls: tuple[str, Path], tmp_path: Path) -> None:
+    url, authority = tls
+    other, junk = tmp_path / "other.pem", tmp_path / "junk.pem"
     trustme.CA().cert_pem.write_to_path(other)
-    for ca_file in (other, None):
-        refused(r"not trusted.*set ca_file.*ca-certificate", tls[0], ca_file=ca_file)
-
-
-def test_another_name_is_a_wrong_set_up(tls: tuple[str, Path]) -> None:
-    refused(r"for another name than 127\.0\.0\.1", tls[0], ca_file=tls[1])
-
-
-def test_insecure_trusts_any_server(tls: tuple[str, Path]) -> None:
-    with connected(tls[0], insecure=True) as connection:
-        assert connection.get("/hosts")
-
-
-def test_an_authority_that_is_none_is_a_wrong_set_up(tls: tuple[str, Path], tmp_path: Path) -> None:
-    junk = tmp_path / "junk.pem"
     junk.write_text("junk")
-    refused("holds no CA certificate", tls[0], ca_file=junk)
+    for ca_file in (other, None):
+        refused(r"not trusted.*set ca_file.*ca-certificate", url, ca_file=ca_file)
+    refused(r"for another name than 127\.0\.0\.1", url, ca_file=authority)
+    refused("holds no CA certificate", url, ca_file=junk)
     with pytest.raises(UserError, match=r"ca_file: .*absent\.pem: cannot be read"):
-        connected(tls[0], ca_file=tmp_path / "absent.pem")
-
-
-def test_an_unknown_name_is_a_wrong_set_up() -> None:
-    refused(r'no host is named "no-such-engine\.invalid"', f"https://no-such-engine.invalid{API}")
+        connected(url, ca_file=tmp_path / "absent.pem")
+    with connected(url, insecure=True) as connection:
+        assert connection.get("/hosts")
 
 
 def test_tls_to_a_server_without_it_is_a_wrong_set_up(engine: EngineServer) -> None:
@@ -113,27 +100,21 @@ def test_what_the_engine_refuses_keeps_its_reason() -> None:
     assert (refused.value.code, refused.value.fault.messages) == (409, ("One.", "Two."))
 
 
+URL = "https://engine/ovirt-engine/api"
+
+
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
         ({"url": None}, "no engine: set url under"),
         ({"url": "engine.example.com"}, "write https://ENGINE/ovirt-engine/api"),
-        ({"url": "https://engine/ovirt-engine/api", "username": None}, "no user: set username under"),
-        ({"url": "https://engine/ovirt-engine/api", "password": ""}, "no password: set password_file"),
+        ({"url": URL, "username": None}, "no user: set username under"),
+        ({"url": URL, "password": ""}, "no password: set password_file"),
     ],
 )
 def test_what_is_not_set_is_named(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UserError, match=complaint):
         connected("", **settings)
-
-
-def test_the_password_is_the_files_own_line(tmp_path: Path) -> None:
-    file = tmp_path / "password"
-    file.write_text(" with spaces \n")
-    file.chmod(0o600)
-    assert (
-        read_password(EngineSettings(password_file=file), {"OVIRT_PASSWORD": "other"}).text == " with spaces "
-    )
 
 
 OTHERS = "^{file}: others may read the password: chmod 600 {file}$"
@@ -149,6 +130,17 @@ MISTAKES = {
 }
 
 
+def password_of(file: Path, **environment: str) -> str:
+    return read_password(EngineSettings(password_file=file), environment).text
+
+
+def test_the_password_is_the_files_own_line(tmp_path: Path) -> None:
+    file = tmp_path / "password"
+    file.write_text(" with spaces \n")
+    file.chmod(0o600)
+    assert password_of(file, OVIRT_PASSWORD="other") == " with spaces "
+
+
 @pytest.mark.parametrize(("content", "mode", "complaint"), MISTAKES.values(), ids=MISTAKES)
 def test_a_password_that_cannot_be_had_or_others_may_touch_is_refused_with_what_to_do(
     tmp_path: Path, content: bytes | None, mode: int, complaint: str
@@ -158,7 +150,7 @@ def test_a_password_that_cannot_be_had_or_others_may_touch_is_refused_with_what_
         file.write_bytes(content)
         file.chmod(mode)
     with pytest.raises(UserError, match=complaint.format(file=re.escape(str(file)))):
-        read_password(EngineSettings(password_file=file), {})
+        password_of(file)
 
 
 def test_a_password_file_that_is_none_keeps_nobody_waiting(tmp_path: Path) -> None:
@@ -166,7 +158,7 @@ def test_a_password_file_that_is_none_keeps_nobody_waiting(tmp_path: Path) -> No
     os.mkfifo(pipe, 0o600)
     for file in (pipe, Path("/dev/zero")):
         with pytest.raises(UserError, match="cannot read the password: not a regular file"):
-            read_password(EngineSettings(password_file=file), {})
+            password_of(file)
 
 
 class Slow:
@@ -227,8 +219,7 @@ def test_a_change_whose_answer_is_lost_is_not_sent_again_behind_our_back() -> No
         with pytest.raises(EngineAway) as away:
             save_group(connection, None, group("g", cluster="c"))
         assert away.value.request_sent
-        assert len(server.disturbances.waiting) == 1  # the second was not used up
-        assert server.disturbances.waiting[0].times == 1
+        assert [one.times for one in server.disturbances.waiting] == [1]  # the second was not used up
         assert [found.name for found in engine.queries.state.groups_of("c")] == ["g"]
         connection.get("/clusters")
 

@@ -78,18 +78,21 @@ def test_no_more_questions_are_asked_at_once_than_allowed(asked: Asked) -> None:
     assert asked.most == 3
 
 
-def test_a_late_one_is_not_waited_for_again_and_is_known_to_be_late(asked: Asked) -> None:
-    dialogues: Dialogues[str] = Dialogues(patience_seconds=0.05)
+def test_a_late_one_is_not_waited_for_again_and_calls_for_who_waited_and_no_other_does(asked: Asked) -> None:
+    came_late = threading.Event()
+    dialogues: Dialogues[str] = Dialogues(patience_seconds=0.05, came_late=came_late.set)
     dialogues.begin("slow", adding(asked, 1))
     dialogues.wait()
     dialogues.begin("quick", adding(lambda number: number, 2))
     dialogues.wait()
     assert results(dialogues) == {"quick": 2}
-    assert "slow" in dialogues
+    assert ("slow" in dialogues, dialogues.late, came_late.is_set()) == (True, {"slow"}, False)
     asked.released.set()
+    assert came_late.wait(60)
     while (outcome := dialogues.pop_ended("slow")) is None:
         dialogues.wait()
     assert (outcome.result(), outcome.late) == (1, True)
+    assert dialogues.late == set()
 
 
 def test_what_is_raised_is_heard_by_the_dialogue_and_then_by_who_takes_it() -> None:
@@ -100,20 +103,3 @@ def test_what_is_raised_is_heard_by_the_dialogue_and_then_by_who_takes_it() -> N
     assert outcome is not None
     with pytest.raises(KeyError, match="raised again"):
         outcome.result()
-
-
-def test_an_answer_that_comes_late_calls_for_who_waited_and_no_other_does(asked: Asked) -> None:
-    came_late = threading.Event()
-    dialogues: Dialogues[str] = Dialogues(patience_seconds=0.05, came_late=came_late.set)
-    dialogues.begin("quick", adding(lambda number: number, 1))
-    dialogues.wait()
-    assert results(dialogues) == {"quick": 1}
-    assert not came_late.is_set()
-    dialogues.begin("slow", adding(asked, 2))
-    dialogues.wait()
-    assert dialogues.late == {"slow"}
-    asked.released.set()
-    assert came_late.wait(60)
-    dialogues.wait()
-    assert results(dialogues) == {"slow": 2}
-    assert dialogues.late == set()

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from itertools import repeat, takewhile
 from pathlib import Path
@@ -86,14 +87,10 @@ def response(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
     return "\r\n".join(lines).encode() + body
 
 
-@pytest.mark.parametrize(
-    "said",
-    [
-        {"error_code": "access_denied", "error": LOCKED},
-        {"error": "access_denied", "error_description": LOCKED},
-        [{"error_code": "access_denied", "error": LOCKED}],
-    ],
-)
+SAID = {"error_code": "access_denied", "error": LOCKED}
+
+
+@pytest.mark.parametrize("said", [SAID, [SAID], {"error": "access_denied", "error_description": LOCKED}])
 def test_a_locked_account_is_named_as_the_engine_does_and_not_tried_again(said: object) -> None:
     answer = response(json.dumps(said).encode(), "400 Bad Request")
     with answered(lambda: iter([answer])) as (server, connection):
@@ -164,19 +161,18 @@ def test_an_answer_that_trickles_in_is_interrupted_in_time(beginning: bytes) -> 
     assert time.monotonic() - began < 20
 
 
+JUNK = st.binary(max_size=60)
+
+
 @settings(max_examples=examples(200))
 @given(
     st.one_of(
         st.binary(max_size=200),
         st.binary(max_size=200).map(lambda junk: b"HTTP/1.1 200 OK\r\n" + junk),
-        st.binary(max_size=60).map(
-            lambda junk: b"HTTP/1.1 200 OK\r\nContent-Length: " + junk + b"\r\n\r\n{}"
-        ),
-        st.binary(max_size=60).map(
-            lambda junk: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + junk + b"\r\n{}"
-        ),
-        st.binary(max_size=60).map(lambda junk: response(junk, "200 OK", "Content-Encoding: gzip")),
-        st.binary(max_size=60).map(lambda junk: b"HTTP/1.1 302 Found\r\nLocation: " + junk + b"\r\n\r\n"),
+        JUNK.map(lambda junk: b"HTTP/1.1 200 OK\r\nContent-Length: " + junk + b"\r\n\r\n{}"),
+        JUNK.map(lambda junk: b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + junk + b"\r\n{}"),
+        JUNK.map(lambda junk: response(junk, "200 OK", "Content-Encoding: gzip")),
+        JUNK.map(lambda junk: b"HTTP/1.1 302 Found\r\nLocation: " + junk + b"\r\n\r\n"),
     )
 )
 def test_junk_is_an_error_that_is_sorted(junk: bytes) -> None:
@@ -188,16 +184,20 @@ SECONDS = 20
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
 
+def asked_once(url: str, **form: str) -> None:
+    ask_once(url, form, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
+
+
 def passes(proxy: Answering, url: str) -> bool:
-    before = count(proxy)
+    """Whether it gets a request, but for log-ins of other tests, which had its port before."""
+
+    def count() -> int:
+        return sum(b"/ovirt-engine/" not in request for request in proxy.requests)
+
+    before = count()
     with suppress(Unanswered):
-        ask_once(url, {"a": "b"}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
-    return count(proxy) > before
-
-
-def count(proxy: Answering) -> int:
-    """The requests, but for log-ins of other tests, which had its port before."""
-    return sum(b"/ovirt-engine/" not in request for request in proxy.requests)
+        asked_once(url, a="b")
+    return count() > before
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +243,7 @@ def test_a_variable_counts_for_its_scheme_and_not_for_what_is_left_out(
 def test_a_proxy_that_is_away_is_no_request(port: int) -> None:
     for proxy in (f"http://127.0.0.1:{port}", "http://no-such-proxy.invalid:3128"):
         with environment(https_proxy=proxy), pytest.raises(Unanswered, match="HTTP proxy") as unanswered:
-            ask_once("https://engine.invalid/", {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
+            asked_once("https://engine.invalid/")
         assert unanswered.value.cause.name == "UNSENT"
 
 
@@ -252,11 +252,19 @@ def test_a_proxy_that_is_away_is_no_request(port: int) -> None:
 )
 def test_a_proxy_that_is_none_is_an_error_that_is_sorted(junk: str) -> None:
     with environment(https_proxy=junk), pytest.raises(Unanswered):
-        ask_once("https://engine.invalid/", {}, {}, trust=Trust(None, insecure=False), seconds=SECONDS)
+        asked_once("https://engine.invalid/")
 
 
 # No answer takes more memory or time than an engine's own, and none holds up the end.
 LARGE = b"<vms>" + b" " * 3_000_000 + b"</vms>"
+
+
+@contextmanager
+def limited(body: bytes, limits: Limits) -> Iterator[EngineConnection]:
+    """An engine that shows VMs so, asked by somebody with these limits."""
+    server = EngineServer(answer=lambda path: (200, body) if path == "/vms" else None)
+    with serving(server), connected(server, limits=limits) as connection:
+        yield connection
 
 
 @pytest.mark.parametrize(
@@ -269,29 +277,22 @@ LARGE = b"<vms>" + b" " * 3_000_000 + b"</vms>"
     ids=["compressed", "as sent", "plain"],
 )
 def test_an_answer_is_interrupted_where_it_is_too_large(body: bytes, limits: Limits, complaint: str) -> None:
-    server = EngineServer(answer=lambda path: (200, body) if path == "/vms" else None)
-    with serving(server), connected(server, limits=limits) as connection:
+    with limited(body, limits) as connection:
         with pytest.raises(EngineAway, match=complaint):
             connection.get("/vms")
         assert connection.get("/hosts")  # the next one is none the worse for it
 
 
 def test_within_the_limits_a_compressed_answer_is_whole() -> None:
-    with (
-        serving(EngineServer(answer=lambda path: (200, gzip.compress(LARGE)))) as server,
-        connected(server, limits=Limits(10_000, 4_000_000)) as connection,
-    ):
+    with limited(gzip.compress(LARGE), Limits(10_000, 4_000_000)) as connection:
         assert connection.get("/vms") == LARGE
 
 
 @pytest.mark.parametrize("filling", [b"<a/>", b"<a x='' y=''/>"])
 def test_elements_are_counted_before_they_are_made(filling: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(xml, "_MOST_NODES", 10_000)
-    body = b"<vms>" + filling * 12_000 + b"</vms>"
-    server = EngineServer(answer=lambda path: (200, body) if path == "/vms" else None)
     with (
-        serving(server),
-        connected(server, limits=Limits(10**6, 10**6)) as connection,
+        limited(b"<vms>" + filling * 12_000 + b"</vms>", Limits(10**6, 10**6)) as connection,
         pytest.raises(EngineSetupError, match="more than 10,000 elements"),
     ):
         read_snapshot(connection)
@@ -316,22 +317,14 @@ def hanging() -> Iterator[tuple[EngineServer, threading.Event]]:
 def test_the_end_breaks_off_what_is_under_way(hanging: tuple[EngineServer, threading.Event]) -> None:
     server, entered = hanging
     connection = connected(server, limits=Limits(10**6, 10**6))
-    errors: list[BaseException] = []
-
-    def ask() -> None:
-        try:
-            connection.get("/vms")
-        except EngineAway as error:
-            errors.append(error)
-
-    asker = threading.Thread(target=ask)
-    asker.start()
-    assert entered.wait(30)
-    began = time.monotonic()
-    connection.close()
-    asker.join(30)
+    with ThreadPoolExecutor() as askers:
+        asker = askers.submit(connection.get, "/vms")
+        assert entered.wait(30)
+        began = time.monotonic()
+        connection.close()
+        with pytest.raises(EngineAway, match="is not waited for"):
+            asker.result(30)
     assert time.monotonic() - began < 2
-    assert "is not waited for" in str(errors[0])
 
 
 @pytest.mark.system

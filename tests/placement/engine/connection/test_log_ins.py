@@ -3,8 +3,8 @@
 import secrets
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
@@ -22,6 +22,7 @@ from ovirt_service.errors import UserError
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests.builders import cluster, snapshot
+from tests.clock import Clock
 from tests.configuration import write_password
 from tests.placement.engine.simulated import Authority, simulated
 from tests.placement.engine_server import PASSWORD, EngineServer, connected, serving
@@ -35,6 +36,12 @@ def user() -> str:
     return f"{secrets.token_hex(8)}@internal"
 
 
+@pytest.fixture
+def engine() -> Iterator[EngineServer]:
+    with serving(EngineServer()) as made:
+        yield made
+
+
 def settings(server: EngineServer, folder: Path, password: str, user: str) -> EngineSettings:
     file = write_password(folder, password)
     return EngineSettings(url=server.url, username=user, password_file=file)
@@ -45,58 +52,48 @@ def ask(asked: EngineSettings) -> None:
         connection.get("/vms")
 
 
-def test_a_wrong_password_is_tried_once_by_however_many(tmp_path: Path, user: str) -> None:
-    with serving(EngineServer()) as server:
-        asked = settings(server, tmp_path, "wrong", user)
-        threads = [threading.Thread(target=ask, args=(asked,)) for _ in range(8)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join(30)
-        for _ in range(5):
-            ask(asked)
-        assert server.logins == 1
+def test_a_wrong_password_is_tried_once_by_however_many(
+    engine: EngineServer, tmp_path: Path, user: str
+) -> None:
+    asked = settings(engine, tmp_path, "wrong", user)
+    with ThreadPoolExecutor(8) as threads:
+        assert [*threads.map(ask, [asked] * 13)] == [None] * 13
+    assert engine.logins == 1
+    code = (
+        "from pathlib import Path\n"
+        "from ovirt_placement.config import EngineSettings\n"
+        "from ovirt_placement.engine.connection.client import EngineConnection\n"
+        f"asked = EngineSettings(url={engine.url!r}, username={user!r},"
+        f" password_file=Path({str(asked.password_file)!r}))\n"
+        "EngineConnection(asked).get('/vms')\n"
+    )
+    # Nor does another process of the user.
+    other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert "so that it does not lock the account, it is asked again in 5 min" in other.stderr
+    assert engine.logins == 1
 
 
-def test_another_process_of_the_user_does_not_try_it_either(tmp_path: Path, user: str) -> None:
-    with serving(EngineServer()) as server:
-        asked = settings(server, tmp_path, "wrong", user)
-        ask(asked)
-        code = (
-            "from pathlib import Path\n"
-            "from ovirt_placement.config import EngineSettings\n"
-            "from ovirt_placement.engine.connection.client import EngineConnection\n"
-            f"asked = EngineSettings(url={server.url!r}, username={user!r},"
-            f" password_file=Path({str(asked.password_file)!r}))\n"
-            "EngineConnection(asked).get('/vms')\n"
-        )
-        other = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
-        )
-        assert "so that it does not lock the account, it is asked again in 5 min" in other.stderr
-        assert server.logins == 1
+def test_a_password_that_is_written_again_is_tried_at_once(
+    engine: EngineServer, tmp_path: Path, user: str
+) -> None:
+    with EngineConnection(settings(engine, tmp_path, "wrong", user)) as connection:
+        with pytest.raises(EngineSetupError):
+            connection.get("/vms")
+        write_password(tmp_path, PASSWORD)
+        assert connection.get("/vms")
+    assert engine.logins == 2
 
 
-def test_a_password_that_is_written_again_is_tried_at_once(tmp_path: Path, user: str) -> None:
-    with serving(EngineServer()) as server:
-        asked = settings(server, tmp_path, "wrong", user)
-        with EngineConnection(asked) as connection:
-            with pytest.raises(EngineSetupError):
-                connection.get("/vms")
-            write_password(tmp_path, PASSWORD)
-            assert connection.get("/vms")
-        assert server.logins == 2
-
-
-def test_a_session_that_ends_is_renewed_with_the_password_of_that_moment(tmp_path: Path, user: str) -> None:
-    with serving(EngineServer()) as server:
-        with EngineConnection(settings(server, tmp_path, PASSWORD, user)) as connection:
-            assert connection.get("/vms")
-            server.password = "other"
-            write_password(tmp_path, "other")
-            server.tokens.clear()
-            assert connection.get("/vms")
-        assert server.logins == 2
+def test_a_session_that_ends_is_renewed_with_the_password_of_that_moment(
+    engine: EngineServer, tmp_path: Path, user: str
+) -> None:
+    with EngineConnection(settings(engine, tmp_path, PASSWORD, user)) as connection:
+        assert connection.get("/vms")
+        engine.password = "other"
+        write_password(tmp_path, "other")
+        engine.tokens.clear()
+        assert connection.get("/vms")
+    assert engine.logins == 2
 
 
 def refuse(log_ins: LogIns, refusal: LogInRefused = REFUSED) -> bool:
@@ -111,29 +108,28 @@ def refuse(log_ins: LogIns, refusal: LogInRefused = REFUSED) -> bool:
 
 
 def test_it_is_tried_again_after_longer_and_longer_pauses(user: str) -> None:
-    now = [1_000.0]
-    log_ins = LogIns("https://engine", user, clock=lambda: now[0])
+    clock = Clock(1_000.0)
+    log_ins = LogIns("https://engine", user, clock=clock)
     tried = []
     for _ in range(24 * 60):
         if refuse(log_ins):
-            tried.append(now[0])
-        now[0] += 60
+            tried.append(clock.now)
+        clock.now += 60
     minutes = [round((later - before) / 60) for before, later in pairwise(tried)]
     assert minutes[:6] == [5, 10, 20, 40, 60, 60]
     assert len(tried) <= 28  # a day
 
 
 def test_a_log_in_that_is_right_begins_again(user: str) -> None:
-    now = [1_000.0]
-    log_ins = LogIns("https://engine", user, clock=lambda: now[0])
+    clock = Clock(1_000.0)
+    log_ins = LogIns("https://engine", user, clock=clock)
     assert refuse(log_ins)
-    now[0] += 301
-    with log_ins.trying("mark"):
-        pass
-    with log_ins.trying("mark"):
-        pass
+    clock.now += 301
+    for _ in range(2):
+        with log_ins.trying("mark"):
+            pass
     assert refuse(log_ins)
-    now[0] += 301
+    clock.now += 301
     assert refuse(log_ins)
 
 
@@ -195,11 +191,10 @@ def authority(tmp_path: Path) -> Authority:
 def test_whom_the_engine_refuses_reads_its_sentence(
     server: Server, username: str, password: str, said: str
 ) -> None:
+    refused = f"the engine refuses {username}: {said}"
     with connected(server.api_url, username=username, password=password) as connection:
-        for reported in (said, f"{said}.*; so that it does not lock the account, it is asked again in 5 min"):
-            with pytest.raises(
-                EngineSetupError, match=f"the engine refuses {username}: {reported}.*password_file"
-            ):
+        for again in ("", ".*; so that it does not lock the account, it is asked again in 5 min"):
+            with pytest.raises(EngineSetupError, match=f"{refused}{again}.*password_file"):
                 connection.get("/vms")
 
 
@@ -262,23 +257,15 @@ def test_what_the_sdk_was_refused_for_its_token_is_sent_again_and_once(server: S
 
 def test_the_end_breaks_a_log_in_off(server: Server) -> None:
     server.disturbances.add(Disturbance(path=LOG_IN, delay_seconds=60))
-    errors: list[str] = []
     connection = connected(server.api_url)
-
-    def ask() -> None:
-        try:
-            connection.get("/clusters")
-        except EngineAway as error:
-            errors.append(str(error))
-
-    asking = threading.Thread(target=ask)
-    asking.start()
-    while server.disturbances.waiting:
-        asking.join(0.01)
-    connection.close()
-    asking.join(30)
+    with ThreadPoolExecutor() as askers:
+        asking = askers.submit(connection.get, "/clusters")
+        while server.disturbances.waiting:
+            wait([asking], 0.01)
+        connection.close()
+        with pytest.raises(EngineAway, match="is not waited for"):
+            asking.result(30)
     server.disturbances.clear()
-    assert "is not waited for" in errors[0]
 
 
 @pytest.mark.parametrize(
@@ -321,19 +308,20 @@ def tokens(server: Server) -> UserTokens:
     return UserTokens(EngineSettings(url=server.api_url))
 
 
+def by_token(server: Server, token: str, password: str = "", **settings: Any) -> EngineConnection:
+    asked = EngineSettings(**{"url": server.api_url, **settings})
+    return EngineConnection(asked, {"OVIRT_TOKEN": token, "OVIRT_PASSWORD": password})
+
+
 def test_a_token_needs_neither_user_nor_password_and_is_left_to_its_owner(
     server: Server, tokens: UserTokens
 ) -> None:
     token = tokens.log_in(USER, PASSWORD)
-    with EngineConnection(EngineSettings(url=server.api_url), {"OVIRT_TOKEN": token}) as connection:
+    with by_token(server, token) as connection:
         assert b"<clusters>" in connection.get("/clusters")
     assert tokens.is_valid(token), "closing the connection must not end the caller's session"
-
-
-def test_a_token_goes_before_the_password_that_is_configured(server: Server, tokens: UserTokens) -> None:
-    settings = EngineSettings(url=server.api_url, username=USER)
-    token = tokens.log_in(USER, PASSWORD)
-    with EngineConnection(settings, {"OVIRT_TOKEN": token, "OVIRT_PASSWORD": "wrong"}) as connection:
+    # It goes before the password that is configured.
+    with by_token(server, token, "wrong", username=USER) as connection:
         assert b"<clusters>" in connection.get("/clusters")
 
 
@@ -342,19 +330,16 @@ def test_a_token_that_is_over_is_reported_and_no_password_is_tried(
 ) -> None:
     token = tokens.log_in(USER, PASSWORD)
     tokens.log_out(token)
-    settings = EngineSettings(url=server.api_url, username=USER)
     with (
-        EngineConnection(settings, {"OVIRT_TOKEN": token, "OVIRT_PASSWORD": PASSWORD}) as connection,
+        by_token(server, token, PASSWORD, username=USER) as connection,
         pytest.raises(EngineSetupError, match="refuses the token of OVIRT_TOKEN"),
     ):
         connection.get("/clusters")
 
 
-def test_what_is_no_token_is_refused_and_not_repeated() -> None:
-    settings = EngineSettings(url="http://127.0.0.1:1/ovirt-engine/api")
-    with pytest.raises(UserError) as refused:
-        EngineConnection(settings, {"OVIRT_TOKEN": "two words"})
-    assert "OVIRT_TOKEN" in str(refused.value)
+def test_what_is_no_token_is_refused_and_not_repeated(server: Server) -> None:
+    with pytest.raises(UserError, match="OVIRT_TOKEN") as refused:
+        by_token(server, "two words")
     assert "two words" not in str(refused.value)
 
 

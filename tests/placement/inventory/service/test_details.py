@@ -33,19 +33,14 @@ PROFILES = (
 DESCRIBED = {"description": "x"}
 
 
+FURNITURE = (("data", "slow"), ("root", "fast"))
+
+
 def furnished(vm: Vm, number: int) -> Vm:
-    return replace(
-        vm,
-        owner=f"user{number % 3}",
-        disks=(
-            Disk(id=f"{vm.id}-data", bootable=False, profile="slow"),
-            Disk(id=f"{vm.id}-root", bootable=True, profile="fast"),
-        ),
-        nics=(
-            Nic(id=f"{vm.id}-nic2", name="nic2", vnic_profile="bulk"),
-            Nic(id=f"{vm.id}-nic1", name="nic1", vnic_profile=("gold", None)[number % 2]),
-        ),
-    )
+    data, root = (Disk(f"{vm.id}-{what}", what == "root", speed) for what, speed in FURNITURE)
+    bulk = Nic(id=f"{vm.id}-nic2", name="nic2", vnic_profile="bulk")
+    other = Nic(id=f"{vm.id}-nic1", name="nic1", vnic_profile=("gold", None)[number % 2])
+    return replace(vm, owner=f"user{number % 3}", disks=(data, root), nics=(bulk, other))
 
 
 def furnished_state() -> Snapshot:
@@ -63,6 +58,12 @@ def watch(stage: Stage, *levels: str) -> None:
 
 def known(stage: Stage, vm_id: str) -> Vm:
     return stage.follower.snapshot().vm_by_id[vm_id]
+
+
+def have(stage: Stage) -> tuple[bool, bool]:
+    """Whether VMs are known with disks, and with NICs; all are known alike."""
+    (found,) = {(bool(vm.disks), bool(vm.nics)) for vm in stage.follower.snapshot().vms}
+    return found
 
 
 def some_vm(stage: Stage) -> Vm:
@@ -192,30 +193,25 @@ def test_keys_on_a_new_level_count_when_the_reading_is_in_and_the_view_is_believ
     turns(stage)
     assert stage.follower.believable
     assert stage.failures > 0
-    assert not any(vm.disks for vm in stage.follower.snapshot().vms)
-    assert stage.follower.moments.details_at == float("-inf")
+    assert (have(stage), stage.follower.moments.details_at) == ((False, False), float("-inf"))
     stage.server.disturbances.clear()
     turns(stage, 2)
-    assert all(vm.disks for vm in stage.follower.snapshot().vms)
-    assert not any(vm.nics for vm in stage.follower.snapshot().vms)
-    assert stage.follower.moments.details_at == stage.details_at
+    assert (have(stage), stage.follower.moments.details_at) == ((True, False), stage.details_at)
     refuse(stage, "page")
-    watch(stage, "disk", "nic")
-    assert stage.follower.moments.details_at == float("-inf")
-    watch(stage)
-    assert stage.follower.moments.details_at == float("-inf")
+    for levels in (("disk", "nic"), ()):
+        watch(stage, *levels)
+        assert stage.follower.moments.details_at == float("-inf")
 
 
 def test_what_no_key_refers_to_any_more_is_forgotten_and_read_again_when_one_does(stage: Stage) -> None:
     watch(stage, "disk", "nic")
     first = stage.details_at
     watch(stage, "disk")
-    assert not any(vm.nics for vm in stage.follower.snapshot().vms)
-    assert stage.follower.snapshot().vnic_profiles == ()
+    assert (have(stage), stage.follower.snapshot().vnic_profiles) == ((True, False), ())
     assert stage.details_at == first
     watch(stage, "disk", "nic")
     assert stage.details_at > first
-    assert all(vm.nics for vm in stage.follower.snapshot().vms)
+    assert have(stage) == (True, True)
 
 
 def test_what_happened_while_the_engine_was_silent_is_found(stage: Stage) -> None:
@@ -271,27 +267,31 @@ def test_a_vm_that_was_read_after_a_larger_reading_began_stays_as_it_was_read(st
     vm = some_vm(stage)
     slow = read(stage.connection, ReconciliationScope.DETAILS, stage.follower.needs, stage.now)
     added = stage.engine.vms.add_nic(vm.id, name="nic0").id
-    turns(stage)
-    assert added in {nic.id for nic in known(stage, vm.id).nics}
-    stage.follower.hand_in(slow)  # it began before, and ends now
-    turns(stage)
-    assert added in {nic.id for nic in known(stage, vm.id).nics}
+    for hand in (lambda: None, lambda: stage.follower.hand_in(slow)):  # it began before, and ends now
+        hand()
+        turns(stage)
+        assert added in {nic.id for nic in known(stage, vm.id).nics}
 
 
 def test_a_larger_reading_that_began_with_fewer_wishes_is_not_enough(stage: Stage) -> None:
     """It begins when a new key is known, but not yet to whom it is that reads."""
     watch(stage, "disk")
-    before = stage.follower.needs
+    before, details = stage.follower.needs, stage.larger[ReconciliationScope.DETAILS]
     stage.follower.demands = Demands(Detail.DISKS | Detail.NICS)
     stage.follower.turn()
-    needed = stage.larger[ReconciliationScope.DETAILS].since
+    needed = details.since
     stage.now += 1
     stage.read(ReconciliationScope.DETAILS, before)
     stage.follower.turn()
-    assert stage.larger[ReconciliationScope.DETAILS].since > needed
+    assert details.since > needed
     assert stage.follower.moments.details_at == float("-inf")
     turns(stage)
-    assert all(vm.nics and vm.disks for vm in stage.follower.snapshot().vms)
+    assert have(stage) == (True, True)
+
+
+def hand_in(stage: Stage, disks: dict[str, VmDetails]) -> None:
+    """A larger reading of disks that began and ended now."""
+    stage.follower.hand_in(Reading(stage.now, details=Details(Detail.DISKS, disks)))
 
 
 def test_a_larger_reading_replaces_what_was_read_before_it_began(stage: Stage) -> None:
@@ -299,23 +299,20 @@ def test_a_larger_reading_replaces_what_was_read_before_it_began(stage: Stage) -
     vm = some_vm(stage)
     stage.settle()
     moved = (Disk(id="moved", bootable=True, profile="fast"),)
-    details = Details(
-        Detail.DISKS, {vm.id: VmDetails(disks=moved) for vm in stage.engine.queries.state.vms.values()}
-    )
-    stage.follower.hand_in(Reading(stage.now, details=details))  # no event reports a disk that was moved
-    turns(stage)
+    hand_in(stage, dict.fromkeys(stage.engine.queries.state.vms, VmDetails(disks=moved)))
+    turns(stage)  # no event reports a disk that was moved
     assert known(stage, vm.id).disks == moved
 
 
 def test_a_vm_that_a_larger_reading_lacks_is_read_by_itself(stage: Stage) -> None:
     watch(stage, "disk")
     vm = some_vm(stage)
-    wrong = {vm.id: VmDetails() for vm in stage.engine.queries.state.vms.values()}
-    stage.follower.hand_in(Reading(stage.now, details=Details(Detail.DISKS, wrong)))
+    wrong = dict.fromkeys(stage.engine.queries.state.vms, VmDetails())
+    hand_in(stage, wrong)
     stage.turn()
     assert known(stage, vm.id).disks == ()
     del wrong[vm.id]
-    stage.follower.hand_in(Reading(stage.now, details=Details(Detail.DISKS, wrong)))
+    hand_in(stage, wrong)
     turns(stage)
     assert known(stage, vm.id).disks == vm.disks
 
@@ -333,30 +330,25 @@ def test_a_new_vnic_profile_is_read_with_the_first_nic_that_has_it(stage: Stage)
     assert ("network", "back") in set(resources(found, found.vm_by_id[vm.id]))
 
 
-def test_an_owner_changes_as_permissions_come_and_go(stage: Stage) -> None:
+def test_an_owner_changes_as_permissions_and_tags_come_and_go(stage: Stage) -> None:
     watch(stage, "customer")
     vm, portal = some_vm(stage), Portal(stage.engine)
-    second = portal.grant(USER_VM_MANAGER.id, "staff", vm=vm.id, is_group=True)
-    turns(stage)
-    assert known(stage, vm.id).owner is None
-    granted = stage.engine.queries.state.permissions.values()
-    portal.revoke(next(one.id for one in granted if (one.vm, one.holder) == (vm.id, "user0")))
-    turns(stage)
-    assert known(stage, vm.id).owner == "staff"
-    portal.revoke(second.id)
-    turns(stage)
-    assert known(stage, vm.id).owner is None
 
+    def owner() -> str | None:
+        turns(stage)
+        return known(stage, vm.id).owner
 
-def test_an_owner_changes_with_the_name_of_a_tag_and_goes_with_the_tag(stage: Stage) -> None:
-    watch(stage, "customer")
-    vm, portal = some_vm(stage), Portal(stage.engine)
     tag = portal.add_tag("pk-customer-acme")
     portal.attach_tag(tag.id, vm.id)
-    turns(stage)
+    assert owner() == "acme"
     portal.rename_tag(tag.id, "pk-customer-other")
-    turns(stage)
-    assert known(stage, vm.id).owner == "other"
+    assert owner() == "other"
     portal.remove_tag(tag.id)
-    turns(stage)
-    assert known(stage, vm.id).owner == "user0"
+    assert owner() == "user0"
+    second = portal.grant(USER_VM_MANAGER.id, "staff", vm=vm.id, is_group=True)
+    assert owner() is None
+    granted = stage.engine.queries.state.permissions.values()
+    portal.revoke(next(one.id for one in granted if (one.vm, one.holder) == (vm.id, "user0")))
+    assert owner() == "staff"
+    portal.revoke(second.id)
+    assert owner() is None

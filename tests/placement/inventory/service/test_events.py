@@ -25,63 +25,54 @@ _GRANTED = (
 _REMOVED = "User/Group ann Role UserRole permission was removed from {} by admin@internal-authz"
 
 
-@pytest.mark.parametrize(
-    ("code", "text", "expected"),
-    [
-        (850, _GRANTED.format("VM web-1.x"), (Detail.OWNER, ("web-1.x",))),
-        (850, _GRANTED.format("Cluster web"), (NO_DETAILS, ())),
-        (850, _GRANTED.format("VM Pool web"), (NO_DETAILS, ())),
-        (852, _REMOVED.format("VM web"), (Detail.OWNER, ("web",))),
-        (852, _REMOVED.format("Host web"), (NO_DETAILS, ())),
-        (440, "Tag t was attached to VM(s) a, b, c by admin.", (Detail.OWNER, ("a", "b", "c"))),
-        (446, "Tag t was detached from VM(s) a by admin.", (Detail.OWNER, ("a",))),
-        (
-            2042,
-            "Disk d associated to the VMs a, b was successfully removed from domain data (User admin).",
-            (Detail.DISKS, ("a", "b")),
-        ),
-        (
-            2043,
-            "Disk d associated to the VMs a was successfully removed (User admin).",
-            (Detail.DISKS, ("a",)),
-        ),
-        (
-            2044,
-            "Removal of Disk d associated to the VMs a, b from domain data was initiated by admin.",
-            (Detail.DISKS, ("a", "b")),
-        ),
-        (35, "VM a configuration was updated by admin.", (NO_DETAILS, ())),
-        (440, "", (NO_DETAILS, ())),
-    ],
-)
+_DISK = "Disk d associated to the VMs"
+
+
+#: Of a code and a text, what is to be read again of the VMs that are named.
+NAMED = [
+    (850, _GRANTED.format("VM web-1.x"), Detail.OWNER, "web-1.x"),
+    (850, _GRANTED.format("Cluster web"), NO_DETAILS, ""),
+    (850, _GRANTED.format("VM Pool web"), NO_DETAILS, ""),
+    (852, _REMOVED.format("VM web"), Detail.OWNER, "web"),
+    (852, _REMOVED.format("Host web"), NO_DETAILS, ""),
+    (440, "Tag t was attached to VM(s) a, b, c by admin.", Detail.OWNER, "a b c"),
+    (446, "Tag t was detached from VM(s) a by admin.", Detail.OWNER, "a"),
+    (2042, f"{_DISK} a, b was successfully removed from domain data (User admin).", Detail.DISKS, "a b"),
+    (2043, f"{_DISK} a was successfully removed (User admin).", Detail.DISKS, "a"),
+    (2044, f"Removal of {_DISK} a, b from domain data was initiated by admin.", Detail.DISKS, "a b"),
+    (35, "VM a configuration was updated by admin.", NO_DETAILS, ""),
+    (440, "", NO_DETAILS, ""),
+]
+
+
+@pytest.mark.parametrize(("code", "text", "detail", "vms"), NAMED)
 def test_vms_that_an_event_only_names_are_found_in_its_text(
-    code: int, text: str, expected: tuple[Detail, tuple[str, ...]]
+    code: int, text: str, detail: Detail, vms: str
 ) -> None:
-    assert vms_named(event(5, code, description=text)) == expected
+    assert vms_named(event(5, code, description=text)) == (detail, tuple(vms.split()))
 
 
-@pytest.mark.parametrize("code", [34, 35, 53, 78, 80, 88, 97, 930, 932, 934, 2000, 2002, 2016, 2018])
-def test_what_happens_to_a_vms_devices_makes_it_be_read_again(code: int) -> None:
-    assert reported_by(event(5, code, vm="v")) == (Subject(SubjectKind.VM, "v"), None)
+_VM, _NETWORKS = (Subject(SubjectKind.VM, "v"), None), (Subject(SubjectKind.NETWORKS), None)
+#: Of a VM's devices, of networks, and of what somebody found or failed to do.
+REREAD = {
+    **dict.fromkeys((34, 35, 53, 78, 80, 88, 97, 930, 932, 934, 2000, 2002, 2016, 2018), _VM),
+    **dict.fromkeys((942, 944, 1114, 1122, 1124, 1126), _NETWORKS),
+    **dict.fromkeys((9920, 10300, 10301, 10351, 10353, 10355, 10358, 10381, 10383, 10385, 10500)),
+}
 
 
-@pytest.mark.parametrize("code", [942, 944, 1114, 1122, 1124, 1126])
-def test_what_happens_to_networks_makes_them_be_read_again(code: int) -> None:
-    assert reported_by(event(5, code)) == (Subject(SubjectKind.NETWORKS), None)
-
-
-@pytest.mark.parametrize("code", [9920, 10300, 10301, 10351, 10353, 10355, 10358, 10381, 10383, 10385, 10500])
-def test_what_somebody_found_or_failed_to_do_makes_nothing_be_read_again(code: int) -> None:
-    assert reported_by(event(5, code, vm="v", host="h", cluster="c")) is None
+@pytest.mark.parametrize(("code", "again"), REREAD.items())
+def test_what_is_read_again_after_an_event(code: int, again: tuple[Subject, None] | None) -> None:
+    assert reported_by(event(5, code, vm="v", host="h", cluster="c")) == again
 
 
 ODD = "(VM: v, Source: a, Destination: b, Destination: c, User: u)"
 HOSTS = {"h1": "id1", "h2": "id2", "h3": "id3"}
 
 
-def started(number: int, target: str = "h2", code: int = 62) -> EngineEvent:
-    text = f"Migration started (VM: v, Source: h1, Destination: {target}, User: admin). "
-    return event(number, code, vm="v", description=text)
+def started(number: int, to: str = "h2") -> EngineEvent:
+    text = f"Migration started (VM: v, Source: h1, Destination: {to}, User: admin). "
+    return event(number, 62, vm="v", description=text)
 
 
 def targets_of(*events: EngineEvent, now: float = 0.0) -> VmReports:
@@ -134,19 +125,14 @@ def test_a_vm_may_be_named_like_the_text() -> None:
 
 @pytest.mark.parametrize("code", [62, 67])
 def test_the_start_is_reported_and_each_end_takes_it_back(code: int) -> None:
-    if code == 67:
-        text = "Migration initiated by system (VM: v, Source: h1, Destination: h2, Reason: r)."
-        start = event(5, 67, vm="v", description=text)
-    else:
-        start = started(5)
+    by_system = "Migration initiated by system (VM: v, Source: h1, Destination: h2, Reason: r)."
+    start = started(5) if code == 62 else event(5, 67, vm="v", description=by_system)
     assert target(targets_of(start)) == "id2"
     for end in (63, 64, 65, 120, 128, 140, 161, 1111):
         assert target(targets_of(start, event(6, end, vm="v"))) is None
-
-
-def test_events_may_come_in_any_order() -> None:
-    assert target(targets_of(event(6, 63, vm="v"), started(5))) is None
-    assert target(targets_of(started(8, "h3"), event(6, 63, vm="v"), started(5))) == "id3"
+    # Events may come in any order.
+    assert target(targets_of(event(6, 63, vm="v"), start)) is None
+    assert target(targets_of(started(8, "h3"), event(6, 63, vm="v"), start)) == "id3"
 
 
 @pytest.mark.parametrize(
@@ -187,17 +173,13 @@ def heard(code: int, vm: str | None = "v", host: str | None = "h") -> list[tuple
 @pytest.mark.parametrize("code", [32, 152, 153, 506])
 def test_a_start_reports_its_host(code: int) -> None:
     assert heard(code) == [("v", "h", 5.0)]
-    assert heard(code, host=None) == []
+    assert heard(code, host=None) == heard(code, vm=None) == []
 
 
 @pytest.mark.parametrize("code", [54, 61, 119, 507])
-def test_a_start_that_failed_or_a_vm_that_is_down_is_nowhere(code: int) -> None:
+def test_a_start_that_failed_or_a_vm_that_is_down_is_nowhere_and_other_events_say_nothing(code: int) -> None:
     assert heard(code) == [("v", None, 5.0)]
-
-
-@pytest.mark.parametrize(("code", "vm"), [(62, "v"), (32, None), (54, None)])
-def test_other_events_report_nothing(code: int, vm: str | None) -> None:
-    assert heard(code, vm) == []
+    assert heard(code, vm=None) == heard(62) == []
 
 
 DOWN = vm("db")
@@ -207,21 +189,18 @@ DOWN = vm("db")
 def test_a_vm_has_crashed_until_it_runs_and_not_once_somebody_stops_it(tmp_path: Path) -> None:
     with staged(tmp_path, snapshot(host("h1"), vm("db", "h1"))) as stage:
 
-        def crashed() -> bool:
-            return stage.follower.snapshot().vm_by_id["db"].crashed
+        def known() -> tuple[str | None, bool]:
+            found = stage.follower.snapshot().vm_by_id["db"]
+            return found.host, found.crashed
 
-        assert not crashed()
+        assert known() == ("h1", False)
         stage.engine.vms.crash("db")
         turns(stage, 20)
-        assert crashed()
-        stage.engine.vms.start("db")
-        stage.settle()
-        assert stage.follower.snapshot().vm_by_id["db"].host == "h1"
-        assert not crashed()
-        stage.engine.vms.stop("db")
-        stage.settle()
-        assert stage.follower.snapshot().vm_by_id["db"].host is None
-        assert not crashed()
+        assert known()[1]
+        for change, on in ((stage.engine.vms.start, "h1"), (stage.engine.vms.stop, None)):
+            change("db")
+            stage.settle()
+            assert known() == (on, False)
 
 
 def is_crashed(*events: EngineEvent) -> bool:

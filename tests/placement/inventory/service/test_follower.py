@@ -105,14 +105,26 @@ def test_a_host_that_cannot_be_emptied_gets_no_vms_either(tmp_path: Path) -> Non
         assert stage.known().vm_by_id["comes"].status == "up"
 
 
-def test_while_turns_fail_nothing_is_said_to_be_fresh(stage: Stage) -> None:
-    read_at = stage.follower.moments.read_at
+def silence(stage: Stage, number: int) -> None:
+    """Take turns while the engine says nothing of what happens."""
     stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
-    turns(stage, 5)
-    assert stage.follower.moments.read_at == read_at
+    turns(stage, number)
     stage.server.disturbances.clear()
+
+
+def test_while_turns_fail_nothing_is_said_to_be_fresh_and_after_a_long_silence_all_is_read_again(
+    stage: Stage,
+) -> None:
+    before = stage.follower.moments
+    silence(stage, 5)
+    assert stage.follower.moments.read_at == before.read_at
     stage.turn()
     assert stage.follower.moments.read_at == stage.now
+    assert stage.follower.moments.whole_at == before.whole_at
+    silence(stage, 40)
+    turns(stage, 3)
+    assert stage.follower.moments.whole_at > before.whole_at
+    assert stage.known() == stage.shown()
 
 
 def test_a_change_whose_reading_failed_is_not_taken_for_known(stage: Stage) -> None:
@@ -126,16 +138,6 @@ def test_a_change_whose_reading_failed_is_not_taken_for_known(stage: Stage) -> N
     stage.turn()
     known = stage.follower.snapshot().vm_by_id[vm.id]
     assert known.host == stage.engine.snapshot().vm_by_id[vm.id].host is not None
-
-
-def test_after_a_long_silence_all_is_read_again(stage: Stage) -> None:
-    whole_at = stage.follower.moments.whole_at
-    stage.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
-    turns(stage, 40)
-    stage.server.disturbances.clear()
-    turns(stage, 3)
-    assert stage.follower.moments.whole_at > whole_at
-    assert stage.known() == stage.shown()
 
 
 @pytest.mark.system
@@ -206,10 +208,8 @@ def test_statistics_come_with_the_moment_they_were_read_and_stay_with_what_is_re
 def test_at_rest_a_turn_costs_one_request_and_changes_nothing(stage: Stage) -> None:
     stage.settle()
     before = stage.follower.snapshot()
-    everything_else = Disturbance(
-        path="/(vms|hosts|clusters|affinitylabels|datacenters)", status=500, times=None
-    )
-    stage.server.disturbances.add(everything_else)
+    others = "/(vms|hosts|clusters|affinitylabels|datacenters)"
+    stage.server.disturbances.add(Disturbance(path=others, status=500, times=None))
     turns(stage, 10)
     assert stage.failures == 0
     assert stage.follower.snapshot() is before
@@ -226,38 +226,30 @@ def tagged(tmp_path: Path) -> Iterator[Stage]:
         yield found
 
 
-def _tags(tagged: Stage) -> tuple[str, ...]:
-    return tagged.follower.snapshot().host_by_id["h1"].tags
+def read_tags(tagged: Stage, needs: Demands) -> None:
+    tagged.read(STATISTICS, needs)
+    tagged.turn()
+    assert tagged.follower.lacking == NO_STATISTICS
 
 
 def test_tags_of_hosts_are_missed_until_they_are_read_and_asked_for_when_a_rule_needs_them(
     tagged: Stage,
 ) -> None:
-    tagged.read(STATISTICS, Demands(statistics=frozenset({HOST_STATISTICS})))
-    tagged.turn()
-    assert tagged.follower.lacking == NO_STATISTICS
-    tagged.follower.demands = Demands(statistics=frozenset({HOST_TAGS}))  # a rule came that goes by them
+    read_tags(tagged, Demands(statistics=frozenset({HOST_STATISTICS})))
+    tagged.follower.demands = Demands(statistics=TAGS)  # a rule came that goes by them
     tagged.turn()
     assert tagged.follower.lacking == TAGS
-    assert tagged.larger[ReconciliationScope.STATISTICS].since == tagged.now
-    tagged.read(STATISTICS, tagged.follower.needs)
-    tagged.turn()
-    assert tagged.follower.lacking == NO_STATISTICS
-    assert _tags(tagged) == ("rack-1",)
-
-
-def test_a_host_that_comes_has_no_tags_before_they_are_read(tagged: Stage) -> None:
-    tagged.follower.demands = Demands(statistics=frozenset({HOST_TAGS}))
-    tagged.turn()
-    tagged.read(STATISTICS, tagged.follower.needs)
-    tagged.turn()
-    assert tagged.follower.lacking == NO_STATISTICS
+    assert tagged.larger[STATISTICS].since == tagged.now
+    read_tags(tagged, tagged.follower.needs)
     view = tagged.follower.snapshot()
+    assert view.host_by_id["h1"].tags == ("rack-1",)
+    # A host that comes has none before they are read.
+    needed = tagged.larger[STATISTICS].since
     more = replace(view.hosts[0], id="h2", name="h2", tags=())
     tagged.follower.hand_in(Reading(tagged.now, hosts=(*view.hosts, more)))
     turns(tagged, 2)
     assert tagged.follower.lacking == TAGS
-    assert tagged.larger[ReconciliationScope.STATISTICS].since > 0
+    assert tagged.larger[STATISTICS].since > needed
 
 
 @pytest.fixture
@@ -274,55 +266,48 @@ def policy_id(with_policy: Stage) -> str:
     return found
 
 
-def add_weight(with_policy: Stage, factor: int) -> None:
-    queries = with_policy.engine.queries
-    (unit,) = (
-        each.id
-        for each in queries.state.units.values()
-        if (each.type, each.name) == (UnitType.WEIGHT, "OptimalForHaReservation")
-    )
-    with_policy.engine.policies.add_weight(policy_id(with_policy), unit, factor=factor)
+def add_weight(with_policy: Stage) -> None:
+    units = with_policy.engine.queries.state.units.values()
+    wanted = (UnitType.WEIGHT, "OptimalForHaReservation")
+    (unit,) = (each.id for each in units if (each.type, each.name) == wanted)
+    with_policy.engine.policies.add_weight(policy_id(with_policy), unit, factor=7)
 
 
-def known_factor(with_policy: Stage) -> int | None:
+def known_factor(with_policy: Stage, *, settled: bool = True) -> int | None:
+    if settled:
+        with_policy.settle()
     return with_policy.follower.snapshot().cluster_by_id["c1"].policy.get("ha_weight")
 
 
 @pytest.mark.system
 def test_a_larger_reading_soon_after_a_change_does_not_bring_back_what_was(with_policy: Stage) -> None:
-    doubts = Doubts()
-    read_plausible(doubts, with_policy.connection, ReconciliationScope.WHOLE, NO_DEMANDS, with_policy.now)
-    add_weight(with_policy, 7)
-    with_policy.settle()
+    doubts, whole = Doubts(), ReconciliationScope.WHOLE
+    read_plausible(doubts, with_policy.connection, whole, NO_DEMANDS, with_policy.now)
+    add_weight(with_policy)
     assert known_factor(with_policy) == 7
     with_policy.follower.hand_in(
-        read_plausible(doubts, with_policy.connection, ReconciliationScope.WHOLE, NO_DEMANDS, with_policy.now)
+        read_plausible(doubts, with_policy.connection, whole, NO_DEMANDS, with_policy.now)
     )
     with_policy.turn()
-    assert known_factor(with_policy) == 7
+    assert known_factor(with_policy, settled=False) == 7
 
 
 @pytest.mark.system
 def test_a_cluster_that_changes_after_a_silence_does_not_bring_back_what_was(with_policy: Stage) -> None:
-    with_policy.server.disturbances.add(Disturbance(path="/events", status=503, times=None))
-    add_weight(with_policy, 7)
-    turns(with_policy, 40)
-    with_policy.server.disturbances.clear()
-    with_policy.settle()
+    add_weight(with_policy)
+    silence(with_policy, 40)
     assert known_factor(with_policy) == 7
     with_policy.engine.policies.update_cluster("c1", description="changed")
-    with_policy.settle()
     assert known_factor(with_policy) == 7
 
 
 @pytest.mark.system
 def test_a_policy_that_is_saved_after_its_event_is_known_in_the_end(with_policy: Stage) -> None:
     saved = with_policy.engine._backend.state
-    add_weight(with_policy, 7)
+    add_weight(with_policy)
     later = saved.policies[policy_id(with_policy)]
     saved.put(saved.policies, replace(later, weights=()))
     turns(with_policy, 3)
-    assert known_factor(with_policy) is None
+    assert known_factor(with_policy, settled=False) is None
     saved.put(saved.policies, later)
-    with_policy.settle()
     assert known_factor(with_policy) == 7

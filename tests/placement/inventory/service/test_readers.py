@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -37,6 +38,7 @@ from ovirt_placement.inventory.service.schedule import (
     reconciliations,
 )
 from ovirt_placement.inventory.service.service import _Lane, _Service
+from ovirt_placement.model import Vm
 from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from tests.builders import snapshot, vm
 from tests.paths import RECORDING
@@ -75,26 +77,24 @@ def test_silent_readers_do_not_end_the_service(file: Path, config: Config, silen
 
 
 def test_its_end_says_nothing_of_readers_that_wait(file: Path, config: Config) -> None:
+    def wait() -> None:
+        with suppress(NoService):
+            inventory.wait_for_change(5, config=config)
+
+    def readers(process: int) -> int:
+        """How many are connected to the socket of the service, which listens on it as well."""
+        sockets = psutil.Process(process).net_connections("unix")
+        return sum(one.laddr.endswith(f"/{SOCKET_NAME}") for one in sockets) - 1
+
     with running(file) as service:
         inventory.snapshot(config=config, max_age=60)
-        waiter = threading.Thread(target=waits_for_a_change, args=(config,))
+        waiter = threading.Thread(target=wait)
         waiter.start()
         while not readers(service.pid):
             assert waiter.is_alive()
         log = ended(service)
         waiter.join(30)
     assert "Traceback" not in log
-
-
-def waits_for_a_change(config: Config) -> None:
-    with suppress(NoService):
-        inventory.wait_for_change(5, config=config)
-
-
-def readers(process: int) -> int:
-    """How many are connected to the socket of the service, which listens on it as well."""
-    sockets = psutil.Process(process).net_connections("unix")
-    return sum(one.laddr.endswith(f"/{SOCKET_NAME}") for one in sockets) - 1
 
 
 def test_a_lock_that_a_reader_holds_keeps_it_not_from_starting(file: Path, config: Config) -> None:
@@ -140,16 +140,20 @@ def test_who_asks_about_vms_that_do_not_exist_has_nothing_read_but_these(
                 number += 1
                 assert seek(config, f"none-{who}-{number}").error is None
 
-        askers = [threading.Thread(target=ask_on, args=(who,)) for who in range(6)]
-        for asker in askers:
-            asker.start()
-        stop.wait(2.0)
-        stop.set()
-        for asker in askers:
-            asker.join(30)
+        with ThreadPoolExecutor() as askers:
+            ended_askers = askers.map(ask_on, range(6))
+            stop.wait(2.0)
+            stop.set()
+        assert len([*ended_askers]) == 6
         assert readings(engine) == whole
         assert polls(engine) - asked <= 16  # a quarter of a second apart
         ended(service)
+
+
+def a_new_vm(config: Config) -> tuple[Vm, bytes]:
+    """A VM that is known, and what the engine says of another one like it."""
+    known = inventory.snapshot(config=config, max_age=60).vms[0]
+    return known, (RECORDING / "vms.xml").read_bytes().replace(known.id.encode(), b"new-vm")
 
 
 @pytest.mark.system
@@ -157,8 +161,7 @@ def test_a_vm_of_which_no_event_reports_is_found_when_it_is_asked_for(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
     with running(file) as service:
-        known = inventory.snapshot(config=config, max_age=60).vms[0]
-        vm = (RECORDING / "vms.xml").read_bytes().replace(known.id.encode(), b"new-vm")
+        known, vm = a_new_vm(config)
         engine.answer = lambda path: (200, vm) if path.startswith("/vms?") else None
         seek(config, "new-vm")
         shown = inventory.snapshot(config=config, max_age=60)
@@ -167,33 +170,27 @@ def test_a_vm_of_which_no_event_reports_is_found_when_it_is_asked_for(
         ended(service)
 
 
-def decided(config: Config, vm: str) -> Decided:
-    """What a unit gets that asks again by itself."""
-    question = Decide("filter", "AffinityFilter", ["h1"], vm, asks_again=True)
-    return ask(config.inventory.directory, question, 30.0, Decided)
-
-
-def until_known(config: Config, vm: str) -> Decided:
-    while (found := decided(config, vm)).awaited:
-        time.sleep(0.01)
-    return found
-
-
 def test_who_does_not_wait_for_a_vm_learns_at_once_that_it_is_awaited(
     engine: EngineServer, file: Path, config: Config
 ) -> None:
+    def decided(vm: str, until_known: bool = False) -> Decided:
+        """What a unit gets that asks again by itself."""
+        question = Decide("filter", "AffinityFilter", ["h1"], vm, asks_again=True)
+        while (found := ask(config.inventory.directory, question, 30.0, Decided)).awaited and until_known:
+            time.sleep(0.01)
+        return found
+
     with running(file) as service:
-        known = inventory.snapshot(config=config, max_age=60).vms[0]
-        vm = (RECORDING / "vms.xml").read_bytes().replace(known.id.encode(), b"new-vm")
+        known, vm = a_new_vm(config)
         hears = threading.Event()
         engine.answer = lambda path: (200, vm) if path.startswith("/vms?") and hears.wait(30) else None
-        found = decided(config, "new-vm")
+        found = decided("new-vm")
         assert (found.awaited, found.hosts) == (True, [])
         assert "the engine has not answered yet about VM new-vm" in (found.failure or "")
-        assert decided(config, known.id).failure is None
+        assert decided(known.id).failure is None
         hears.set()
-        assert until_known(config, "new-vm").failure is None
-        assert "the engine lists no VM nobody" in (until_known(config, "nobody").failure or "")
+        assert decided("new-vm", until_known=True).failure is None
+        assert "the engine lists no VM nobody" in (decided("nobody", until_known=True).failure or "")
         ended(service)
 
 
@@ -218,13 +215,8 @@ def test_who_wants_all_read_is_not_put_off_by_a_smaller_reading_that_is_due() ->
     assert next_reading(larger, needs, 1.0)[0] is ReconciliationScope.STATISTICS
     ignored: Any = SimpleNamespace(want=lambda at: None, needs=needs)
     attempts: Any = SimpleNamespace(wanted=threading.Event())
-    service: Any = SimpleNamespace(
-        _following=ignored,
-        _looking=ignored,
-        _follower=ignored,
-        _larger=larger,
-        _lanes=(_Lane(attempts, larger),),
-    )
+    parts = dict.fromkeys(("_following", "_looking", "_follower"), ignored)
+    service: Any = SimpleNamespace(**parts, _larger=larger, _lanes=(_Lane(attempts, larger),))
     _Service._want(service, Refresh(2.0, whole=True))
     assert attempts.wanted.is_set()
     assert next_reading(larger, needs, 2.0)[0] is ReconciliationScope.WHOLE

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.inventory.publication import Decide, Decided, ask
-from ovirt_placement.model import Snapshot
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import COMMAND, configured, ended, loaded, readings, running
 
@@ -40,20 +40,13 @@ def test_all_who_wait_share_one_reading(engine: EngineServer, file: Path, config
                 release.wait(30)
 
         engine.answer = slow
-        found: list[Snapshot] = []
-        askers = [
-            threading.Thread(
-                target=lambda: found.append(inventory.snapshot(config=config, max_age=0, deadline=30))
-            )
-            for _ in range(8)
-        ]
-        for asker in askers:
-            asker.start()
-        assert entered.wait(30)
-        release.set()
-        for asker in askers:
-            asker.join(30)
-        assert len(found) == 8
+        with ThreadPoolExecutor(8) as askers:
+            found = [
+                askers.submit(inventory.snapshot, config=config, max_age=0, deadline=30) for _ in range(8)
+            ]
+            assert entered.wait(30)
+            release.set()
+        assert all(one.result().vms for one in found)
         # The one at the start, and one or at most two for all: an asker may come when the first has begun.
         assert 2 <= readings(engine) <= 3
         ended(service)
@@ -72,14 +65,9 @@ def test_a_directory_may_be_deeper_than_a_sockets_path_can_be(engine: EngineServ
 
 
 def test_one_directory_has_one_publisher(file: Path) -> None:
+    words = [COMMAND, "inventory", "run", "--config", str(file)]
     with running(file) as service:
-        second = subprocess.run(
-            [COMMAND, "inventory", "run", "--config", str(file)],
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        second = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
         assert second.returncode == 2
         assert second.stderr.endswith("another inventory publishes there\n")
         ended(service)
