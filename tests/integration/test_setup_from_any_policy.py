@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.setup import SetupPlan, read_overview
-from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
+from ovirt_placement.answers.setup import SetupPlan, Target, read_overview
+from ovirt_placement.answers.setup.plan import plan
 from ovirt_placement.answers.setup.previous import made_like, undo
 from ovirt_placement.config import EngineSettings
 from ovirt_placement.engine import policies
@@ -105,10 +105,8 @@ class World:
         red = self.engine.queries.state.clusters["c2"]
         return red.policy_id
 
-    def plan(self, choice: UnitChoice) -> SetupPlan:
-        overview = read_overview(self._connection)
-        users = [user for user in overview.users if user.id == "c2"]
-        return plan(read_seen(self._connection, overview, choice.policy, users), choice)
+    def plan(self, target: Target) -> SetupPlan:
+        return plan(self._connection, read_overview(self._connection), target)
 
     def plan_undo(self, name: str) -> SetupPlan:
         overview = read_overview(self._connection)
@@ -170,7 +168,7 @@ def test_a_second_run_finds_nothing_to_do(world: World, data: st.DataObject) -> 
     description = data.draw(st.sampled_from(["", made_like("none"), made_like("evenly_distributed")]))
     name = some_policy(world, data, description, with_ours=True)
     factors = some_factors(data)
-    choice = UnitChoice(name, factors=factors)
+    choice = Target(name, ["c2"], factors=factors)
     world.carry_out(lambda: world.plan(choice), data.draw(ENDS))
     assert world.plan(choice).requests == ()
     policy = world.reported(name)
@@ -197,7 +195,7 @@ def test_setup_and_then_undo_give_back_what_was(world: World, data: st.DataObjec
     former = data.draw(st.sampled_from(world.built_in))
     world.engine.policies.update_cluster("c2", policy_id=former)
     for _ in range(data.draw(st.integers(1, 2))):
-        choice = UnitChoice(name, factors=some_factors(data))
+        choice = Target(name, ["c2"], factors=some_factors(data))
         world.carry_out(lambda choice=choice: world.plan(choice), data.draw(ENDS))
     world.carry_out(lambda: world.plan_undo(name), data.draw(ENDS))
     assert world.reported(name) == Reported(

@@ -12,15 +12,17 @@ from ovirt_placement import config
 from ovirt_placement.answers.document import find
 from ovirt_placement.answers.setup import (
     ADMISSION_UNITS,
+    BASE,
     Overview,
     SetupPlan,
+    Target,
     previous,
     read_overview,
     read_policy,
 )
 from ovirt_placement.answers.setup import answer as answers
 from ovirt_placement.answers.setup.answer import PolicyChange, SetupOutcome, policy_change, policy_state
-from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
+from ovirt_placement.answers.setup.plan import plan
 from ovirt_placement.cli import changes
 from ovirt_placement.cli.questions import add_command
 from ovirt_placement.engine import policies
@@ -65,36 +67,24 @@ class _Setup(NamedTuple):
     # -- The policies that are meant.
     def tasks(self, overview: Overview) -> Iterator[_Task]:
         """Raises `UserError` where it is not clear what is asked for."""
-        args = self.args
-        if args.undo and args.all_policies:
-            yield from self._all_undone(overview)
-        elif args.undo:
-            name = args.policy or previous.DEFAULT
-            yield _Task(name, partial(self._undo, name))
-        elif args.all_policies:
-            for target in previous.targets(overview, for_users=bool(args.property)):
-                yield _Task(target.policy, partial(self._set_up, target))
-        else:
-            words = dict.fromkeys(args.cluster)
-            clusters = tuple(find(word, "cluster", overview.users) for word in words)
-            target = previous.Target(args.policy or previous.DEFAULT, clusters)
-            yield _Task(target.policy, partial(self._set_up, target))
+        args, name = self.args, self.args.policy or previous.DEFAULT
+        if args.undo:
+            for one in self._all_undone(overview) if args.all_policies else (name,):
+                yield _Task(one, partial(self._undo, one))
+            return
+        clusters = [find(word, "cluster", overview.users).id for word in args.cluster]
+        asked = dict(args.factor), dict(args.property), args.placement_keys, args.ha_admission
+        target = Target(name, clusters, BASE, *asked)
+        for each in previous.targets(overview, target) if args.all_policies else (target,):
+            yield _Task(each.policy, partial(plan, self.connection, target=each))
 
-    def _all_undone(self, overview: Overview) -> Iterator[_Task]:
+    def _all_undone(self, overview: Overview) -> Iterable[str]:
         heads = tuple(previous.changed(self.connection, overview))
         # A policy may have been renamed or removed since its clusters were given keys.
         given_for: set[str] = set()
         with suppress(UserError):  # the store does not answer
             given_for = {one.policy for one in self._default_keys().given}
-        for name in dict.fromkeys((*(head.name for head in heads), *sorted(given_for))):
-            yield _Task(name, partial(self._undo, name))
-
-    def _set_up(self, target: previous.Target, overview: Overview) -> SetupPlan:
-        args, clusters = self.args, {cluster.id for cluster in target.clusters}
-        users = [user for user in overview.users if user.id in clusters]
-        seen = read_seen(self.connection, overview, target.policy, users, target.origin)
-        asked = dict(args.factor), dict(args.property), args.placement_keys, args.ha_admission
-        return plan(seen, UnitChoice(target.policy, *asked))
+        return dict.fromkeys((*(head.name for head in heads), *sorted(given_for)))
 
     def _undo(self, name: str, overview: Overview) -> SetupPlan:
         policy = read_policy(self.connection, overview, name)

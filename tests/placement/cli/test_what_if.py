@@ -7,8 +7,8 @@ from contextlib import suppress
 import pytest
 from msgspec.structs import replace
 
-from ovirt_placement.answers.setup import read_overview
-from ovirt_placement.answers.setup.plan import UnitChoice, plan, read_seen
+from ovirt_placement.answers.setup import Target, read_overview
+from ovirt_placement.answers.setup.plan import plan
 from ovirt_placement.engine.policies import Policy
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.forecast import difference
@@ -112,9 +112,8 @@ def test_setup_is_foreseen_as_it_comes(starting: Starting) -> None:
         assert live.changes == []
         live.run(2, "setup --undo --what-if")
         with connected(live.server.api_url) as connection:
-            overview = read_overview(connection)
-            seen = read_seen(connection, overview, "ovirt-placement", overview.users, "none")
-            foreseen = plan(seen, UnitChoice("ovirt-placement", {"SoftAffinityWeight": 30}))
+            target = Target("ovirt-placement", ["c1"], factors={"SoftAffinityWeight": 30})
+            foreseen = plan(connection, read_overview(connection), target)
             live.run(0, "setup --cluster blue --factor SoftAffinityWeight=30 --fail-if violated")
             (blue,) = read_snapshot(connection).clusters
         assert foreseen.clusters == ("c1",)

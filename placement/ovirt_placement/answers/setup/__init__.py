@@ -1,7 +1,7 @@
 """What the engine has of policies and units, and the requests that lead a policy to what it is to hold."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from lxml.builder import E  # type: ignore[import-not-found]  # the stubs lack it
@@ -83,6 +83,22 @@ class Units(dict[str, PolicyUnit]):
             for own, twin in twins(UnitKind.WEIGHT).items()
         }
         return {own: twin for own, twin in found.items() if own is not None and twin is not None}
+
+
+@dataclass(frozen=True)
+class Target:
+    """A policy that is to have our units, by its name, and what else the administrator asks for."""
+
+    policy: str
+    #: The ids of the clusters that are to use it from now on.
+    clusters: Collection[str] = ()
+    #: The engine's policy that it is made like, if it must be made.
+    origin: str = "none"
+    factors: Mapping[str, int] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict)
+    placement_keys: bool = False
+    #: A word of `ADMISSION_UNITS`.
+    ha_admission: str | None = None
 
 
 @dataclass(frozen=True)

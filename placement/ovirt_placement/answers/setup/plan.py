@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import msgspec
@@ -22,63 +22,24 @@ _REMEMBERING = "remember in the policy's description what was before"
 _BACK = "forget in the policy's description the properties that are back"
 
 
-@dataclass(frozen=True)
-class UnitChoice:
-    """What the administrator asks for."""
-
-    policy: str
-    factors: Mapping[str, int] = field(default_factory=dict)
-    properties: Mapping[str, str] = field(default_factory=dict)
-    placement_keys: bool = False
-    #: A word of `ADMISSION_UNITS`.
-    ha_admission: str | None = None
-
-
-@dataclass(frozen=True)
-class Seen:
-    """What setup begins with."""
-
-    overview: setup.Overview
-    #: The engine's own policy that ours is made like: usually `none`.
-    base: PolicyContent
-    #: The policy before any unit is added: as it is, or as it is to be made.
-    policy: PolicyContent
-    #: The clusters that are to use it.
-    clusters: tuple[PolicyUser, ...]
-
-
-def read_seen(
-    connection: EngineConnection,
-    overview: setup.Overview,
-    policy: str,
-    clusters: Iterable[PolicyUser],
-    origin: str = setup.BASE,
-) -> Seen:
-    """Read a policy that is to have our units, and the one that it is like: `origin`, if it must be made."""
-    found = setup.read_policy(connection, overview, policy)
-    name = origin if found is None else previous.origin_of(found.head.description) or setup.BASE
-    base = overview.named(name)
-    if base is None:
+def plan(connection: EngineConnection, overview: setup.Overview, target: setup.Target) -> setup.SetupPlan:
+    """Plan the requests, in order. Raises `UserError` for what the engine lacks or would refuse."""
+    found = setup.read_policy(connection, overview, target.policy)
+    name = target.origin if found is None else previous.origin_of(found.head.description) or setup.BASE
+    origin = overview.named(name)
+    if origin is None:
         raise UserError(
             f"the engine has no policy {name} to begin with: is it an oVirt engine of 4.0 or later?"
         )
-    made = PolicyHead(id=NEW, name=policy, description=previous.made_like(name), locked=False, properties={})
-    return Seen(
-        overview,
-        base=policies.read_content(connection, base),
-        policy=found or PolicyContent(made, filters={}, weights={}, balances={}),
-        clusters=tuple(clusters),
-    )
-
-
-def plan(seen: Seen, choice: UnitChoice) -> setup.SetupPlan:
-    """Plan the requests, in order. Raises `UserError` for what the engine lacks or would refuse."""
-    if (head := seen.policy.head).locked:
+    base = policies.read_content(connection, origin)
+    if found is None:
+        found = PolicyContent(PolicyHead(NEW, target.policy, previous.made_like(name), False, {}), {}, {}, {})
+    elif found.head.locked:
         raise UserError(
-            f"the policy {head.name} is the engine's own and locked: choose another name by --policy"
+            f"the policy {target.policy} is the engine's own and locked: choose another name by --policy"
         )
-    setup.check_unspoilt(seen.overview.units, seen.policy)
-    return _Planning(seen, choice).plan()
+    setup.check_unspoilt(overview.units, found)
+    return _Planning(overview, base, found, target).plan()
 
 
 @dataclass(frozen=True)
@@ -92,16 +53,22 @@ class _ClusterChange:
 class _Planning:
     """One policy on its way to what it is to hold, with the clusters that are to use it."""
 
-    def __init__(self, seen: Seen, choice: UnitChoice) -> None:
-        self._seen, self._choice, self._units = seen, choice, seen.overview.units
+    def __init__(
+        self, overview: setup.Overview, base: PolicyContent, policy: PolicyContent, target: setup.Target
+    ) -> None:
+        #: The engine's own policy that ours is made like is the base; the policy stands before any unit is
+        #: added: as it is, or as it is to be made.
+        self._overview, self._base, self._before, self._target = overview, base, policy, target
+        self._units = overview.units
         #: With the parameters that an interrupted run has put aside.
-        self._policy = previous.with_returned(seen.policy)
+        self._policy = previous.with_returned(policy)
         #: Whether we made the policy, or will: then it has all of its origin's units.
         self._own = previous.origin_of(self._policy.head.description) is not None
 
     def plan(self) -> setup.SetupPlan:
-        before, after, units = self._seen.policy, self._after, self._units
-        changes = [self._let_use(cluster) for cluster in self._seen.clusters]
+        before, after, units = self._before, self._after, self._units
+        users = (user for user in self._overview.users if user.id in self._target.clusters)
+        changes = [self._let_use(user) for user in users]
         away = setup.parameters_away(units, before, after)
         description = self._description(changes, away)
         all_back = previous.with_former(
@@ -120,14 +87,14 @@ class _Planning:
                 setup.assign(
                     one.before,
                     before.head.id,
-                    self._choice.properties,
+                    self._target.properties,
                     f"let the cluster {one.after.name} use the policy",
                 )
                 for one in changes
                 if one.before != one.after
             ),
         )
-        using = (user.id for user in self._seen.overview.users if user.policy == before.head.id)
+        using = (user.id for user in self._overview.users if user.policy == before.head.id)
         (balance,) = after.balances
         return setup.SetupPlan(
             requests,
@@ -150,7 +117,7 @@ class _Planning:
     # -- What the finished policy is to hold, and what the engine lacks or would refuse of it.
     @cached_property
     def _after(self) -> PolicyContent:
-        policy, properties = self._policy, self._choice.properties
+        policy, properties = self._policy, self._target.properties
         filters, weights = self._filters(), self._weights()
         gone = self._replaced() - filters.keys() - weights.keys()
         after = PolicyContent(
@@ -164,7 +131,7 @@ class _Planning:
             if name not in known:
                 raise UserError(f"--property {name}: no unit of the policy knows it{nearest(name, known)}")
             _check_value(name, value, known[name], "--property")
-        merged = {**(self._seen.base.head.properties if self._own else {}), **policy.head.properties}
+        merged = {**(self._base.head.properties if self._own else {}), **policy.head.properties}
         kept = {name: value for name, value in merged.items() if name in known}
         return setup.with_properties(after, {**kept, **properties})
 
@@ -184,15 +151,15 @@ class _Planning:
 
     def _chosen(self, kind: UnitKind) -> Iterator[Rule]:
         """Our units of a kind that the policy is to have: the usual ones, and those that are asked for."""
-        asked = {setup.KEY_FILTER, setup.KEY_WEIGHT} if self._choice.placement_keys else set()
-        if self._choice.ha_admission is not None:
-            asked.add(setup.ADMISSION_UNITS[self._choice.ha_admission])
+        asked = {setup.KEY_FILTER, setup.KEY_WEIGHT} if self._target.placement_keys else set()
+        if self._target.ha_admission is not None:
+            asked.add(setup.ADMISSION_UNITS[self._target.ha_admission])
         every = (rule for rule in UNITS.values() if rule.kind is kind)
         return (rule for rule in every if not rule.on_request or rule.name in asked)
 
     def _filters(self) -> dict[str, int]:
         """Positions by unit: ours, the engine's next to them, and in our own all of its origin's."""
-        of_base = self._seen.base.filters.items() if self._own else ()
+        of_base = self._base.filters.items() if self._own else ()
         wanted = {unit: at for unit, at in of_base if self._units.name_of(unit) not in setup.MANDATORY}
         for rule in self._chosen(UnitKind.FILTER):
             for twin in rule.twins:
@@ -202,7 +169,7 @@ class _Planning:
 
     def _weights(self) -> dict[str, int]:
         """Factors by unit: as asked, as they are, or as that of the engine's weight next to it."""
-        of_base, alongside = self._seen.base.weights, self._units.weight_twins()
+        of_base, alongside = self._base.weights, self._units.weight_twins()
         asked = self._asked_factors(alongside)
         settled = {**self._policy.weights, **asked}
         wanted = dict(of_base) if self._own else {}
@@ -219,31 +186,31 @@ class _Planning:
         """By unit, and for the engine's weight next to it, too, if nothing is asked for that."""
         weights = (one for one in self._units.items() if one[1].type == UnitKind.WEIGHT and one[1].enabled)
         by_name = {unit.name: i for i, unit in weights}
-        for name in self._choice.factors:
+        for name in self._target.factors:
             if name not in by_name:
                 raise UserError(
                     f"--factor {name}: no weight that the policy can have{nearest(name, by_name)}"
                 )
-        asked = {by_name[name]: factor for name, factor in self._choice.factors.items()}
+        asked = {by_name[name]: factor for name, factor in self._target.factors.items()}
         return {**{alongside[unit]: factor for unit, factor in asked.items() if unit in alongside}, **asked}
 
     def _replaced(self) -> set[str]:
         """The units of admission control that are not the one asked for."""
-        if self._choice.ha_admission is None:
+        if self._target.ha_admission is None:
             return set()
-        others = {*setup.ADMISSION_UNITS.values()} - {setup.ADMISSION_UNITS[self._choice.ha_admission]}
+        others = {*setup.ADMISSION_UNITS.values()} - {setup.ADMISSION_UNITS[self._target.ha_admission]}
         return {one for one in self._units.ours(self._policy.units) if self._units[one].name in others}
 
     def _balance(self) -> str:
         """Ours, unless the policy, or the origin of ours, balances by other ends: it holds one only."""
         own = self._usable(UnitKind.BALANCE, setup.BALANCE.name)
-        held = self._seen.base.balances if self._own else self._policy.balances
+        held = self._base.balances if self._own else self._policy.balances
         return next((unit for unit in held if self._units.name_of(unit) not in setup.BALANCE.twins), own)
 
     def _let_use(self, cluster: PolicyUser) -> _ClusterChange:
         """With its own properties over the policy's. Raises `UserError` for a value that a unit refuses."""
         head, known = self._after.head, self._units.properties(self._after.units)
-        merged = {**head.properties, **cluster.properties, **self._choice.properties}
+        merged = {**head.properties, **cluster.properties, **self._target.properties}
         kept = {name: value for name, value in merged.items() if name in known}
         for name, value in kept.items():
             _check_value(name, value, known[name], f"cluster {cluster.name}")
@@ -271,12 +238,12 @@ class _Planning:
             cluster = one.before
             changed = self._former_properties(cluster.properties, one.after.properties)
             former = {name: value for name, value in changed.items() if value is not None}
-            since = previous.properties_since(self._seen.overview, cluster, head.id)
+            since = previous.properties_since(self._overview, cluster, head.id)
             if since is not None:
                 entry = clusters.get(cluster.id, previous.FormerCluster())
                 properties = {**former, **since, **entry.properties}
                 entry = msgspec.structs.replace(entry, properties=properties)
-            elif self._own and cluster.policy == self._seen.base.head.id and not former:
+            elif self._own and cluster.policy == self._base.head.id and not former:
                 entry = previous.FormerCluster()
             else:
                 entry = previous.FormerCluster(cluster.policy, former)

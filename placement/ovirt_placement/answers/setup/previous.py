@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import msgspec
 
@@ -208,36 +208,26 @@ def _origin(overview: setup.Overview, head: PolicyHead) -> PolicyHead:
 
 
 # -- Which policies setup works on when it is asked for all: those that clusters use, or that it has changed.
-@dataclass(frozen=True)
-class Target:
-    """A policy that is to have our units, and the clusters that are to use it from now on."""
-
-    policy: str
-    clusters: tuple[PolicyUser, ...] = ()
-    #: The engine's policy that it is made like, if it must be made.
-    origin: str = setup.BASE
-
-
-def targets(overview: setup.Overview, *, for_users: bool) -> tuple[Target, ...]:
+def targets(overview: setup.Overview, asked: setup.Target) -> tuple[setup.Target, ...]:
     """Every policy that some cluster uses; in place of one that is locked, a copy of it.
 
-    With `for_users`, clusters are named that use theirs already: they are to have its parameters. Raises
+    If properties are asked for, clusters are named that use theirs already: they are to have these. Raises
     `UserError` if the name of a copy is taken.
     """
-    users: defaultdict[str, list[PolicyUser]] = defaultdict(list)
+    users: defaultdict[str, list[str]] = defaultdict(list)
     for user in overview.users:
         if user.policy is not None and user.policy not in _UPGRADING:
-            users[user.policy].append(user)
+            users[user.policy].append(user.id)
     named = {
-        head.name: Target(head.name, tuple(users[head.id]) if for_users else ())
+        head.name: replace(asked, policy=head.name, clusters=users[head.id] if asked.properties else ())
         for head in overview.heads
         if head.id in users and not head.locked
     }
     for head in overview.heads:
         if head.id in users and head.locked:
             copy = _copy(overview, head)
-            clusters = (*named.get(copy, Target(copy)).clusters, *users[head.id])
-            named[copy] = Target(copy, clusters, head.name)
+            clusters = (*named.get(copy, asked).clusters, *users[head.id])
+            named[copy] = replace(asked, policy=copy, clusters=clusters, origin=head.name)
     return tuple(named.values())
 
 
