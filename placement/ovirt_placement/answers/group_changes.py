@@ -113,39 +113,31 @@ def judge(snapshot: Snapshot, group: AffinityGroup) -> GroupJudgement:
     """Judge a group as it is to be, new or changed, among all others of the engine."""
     others = tuple(other for other in snapshot.affinity_groups if other.id != group.id)
     intended = replace(snapshot, affinity_groups=(*others, group))
-    refused, tolerated = _conflicts(intended, group)
-    hosts, hosts_missing = group.hosts_rule, tuple[str, ...]()
-    if hosts.enabled and hosts.positive and not intended.group_hosts[group.id]:
-        means = "the engine lets no host run its VMs" if hosts.hard else "it is violated"
-        hosts_missing = (f"the host rule is positive and there are no hosts: {means}",)
-    own, foreign = snapshot.cluster_by_id[group.cluster].name, tuple(_foreign(snapshot, group))
+    remarks = tuple(_remarks(intended, group))
     return GroupJudgement(
         refusals=tuple(_refusals(snapshot, group, others)),
-        unchecked=(
-            *(
-                f"{member} belongs to cluster {cluster}, the group to cluster {own}"
-                for label, member, cluster in foreign
-                if label is None
-            ),
-            *refused,
-        ),
-        warnings=(
-            *(
-                f"label {label} brings {member} of cluster {cluster}: our rules do not count it,"
-                " the engine's do"
-                for label, member, cluster in foreign
-                if label is not None
-            ),
-            *hosts_missing,
-            *tolerated,
-            *(
-                f"these hard rules cannot be satisfied together{remark(one)}:"
-                f" {', '.join(sorted(titles(one)))}"
-                for one in judge_rules(intended, group.cluster).contradictions
-                if any(named.id == group.id for named in one.groups)
-            ),
-        ),
+        unchecked=tuple(text for refused, text in remarks if refused),
+        warnings=tuple(text for refused, text in remarks if not refused),
     )
+
+
+def _remarks(intended: Snapshot, group: AffinityGroup) -> Iterator[tuple[bool, str]]:
+    """What is to be said of it among all others, each with whether the engine refuses it for that."""
+    own, hosts = intended.cluster_by_id[group.cluster].name, group.hosts_rule
+    for label, member, cluster in _foreign(intended, group):
+        if label is None:
+            yield True, f"{member} belongs to cluster {cluster}, the group to cluster {own}"
+        else:
+            brings = f"label {label} brings {member} of cluster {cluster}"
+            yield False, f"{brings}: our rules do not count it, the engine's do"
+    if hosts.enabled and hosts.positive and not intended.group_hosts[group.id]:
+        means = "the engine lets no host run its VMs" if hosts.hard else "it is violated"
+        yield False, f"the host rule is positive and there are no hosts: {means}"
+    yield from _conflicts(intended, group)
+    for one in judge_rules(intended, group.cluster).contradictions:
+        if any(named.id == group.id for named in one.groups):
+            which = ", ".join(sorted(titles(one)))
+            yield False, f"these hard rules cannot be satisfied together{remark(one)}: {which}"
 
 
 def _refusals(snapshot: Snapshot, group: AffinityGroup, others: Iterable[AffinityGroup]) -> Iterator[str]:
@@ -180,20 +172,18 @@ def _foreign(snapshot: Snapshot, group: AffinityGroup) -> Iterator[tuple[str | N
                 yield label, f"{kind} {known.name}", snapshot.cluster_by_id[known.cluster].name
 
 
-def _conflicts(intended: Snapshot, group: AffinityGroup) -> tuple[list[str], list[str]]:
-    """Say which conflicts keep the engine from saving, also those it has already, and which it tolerates."""
+def _conflicts(intended: Snapshot, group: AffinityGroup) -> Iterator[tuple[bool, str]]:
+    """Those that keep the engine from saving, also those that it has already; and those it tolerates."""
     # Members of other clusters count, as they do when the engine looks for conflicts.
     own = [one.id for one in intended.affinity_groups if one.cluster == group.cluster]
     counted = {vm for one in own for vm in intended.group_vms[one]}
     vms = tuple(replace(vm, cluster=group.cluster) if vm.id in counted else vm for vm in intended.vms)
-    refused, already, tolerated = list[str](), list[str](), list[str]()
     for one in clashes_of(replace(intended, vms=vms), group):
-        text = _conflict_sentence(intended, one, group)
+        text, refused = _conflict_sentence(intended, one, group), one.type in _REFUSED
         if group.id in one.groups:
-            (refused if one.type in _REFUSED else tolerated).append(text)
-        elif one.type in _REFUSED:
-            already.append(f"{_THERE_ALREADY}: {text}")
-    return [*refused, *already], tolerated
+            yield refused, text
+        elif refused:
+            yield True, f"{_THERE_ALREADY}: {text}"
 
 
 def _conflict_sentence(intended: Snapshot, conflict: Conflict, group: AffinityGroup) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -35,6 +35,7 @@ from ovirt_placement.engine import actions as engine
 from ovirt_placement.engine.actions import EDITABLE, Members
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.topology import read_descriptions, read_groups, read_snapshot
+from ovirt_placement.forecast import Change, changed_groups
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityRule, Snapshot, yaml_files
@@ -43,9 +44,6 @@ from ovirt_placement.model.yaml_files import GroupEntry, stored_priority, stored
 from ovirt_placement.store.user_actions import UserActionKind
 from ovirt_service.errors import UserError
 from ovirt_service.text import unbroken
-
-if TYPE_CHECKING:
-    from ovirt_placement.forecast import Change
 
 _DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
@@ -99,8 +97,6 @@ class _Engine(NamedTuple):
         """Preview a change by what is read now with all that rules need."""
 
         def intended() -> tuple[Snapshot, Change]:
-            from ovirt_placement.forecast import changed_groups  # planning takes long to load
-
             state = fresh_state(self.args)
             gone, meant = ([one.group for one in changes if one.gone is it] for it in (True, False))
             return state, changed_groups(state, gone, meant, against)
