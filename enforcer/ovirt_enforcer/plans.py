@@ -11,12 +11,12 @@ import msgspec
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.answers.configured import configured_domains
 from ovirt_placement.answers.plans import ClusterPlan, Plans, plan_record
-from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, maintenance_record
+from ovirt_placement.answers.plans.maintenance import ClusterMaintenance
 from ovirt_placement.config import HaSettings
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.infrastructure import STARTABLE_STATUSES, Return
 from ovirt_placement.model.names import Named, counted, host_name, named_host, named_vm, vm_name
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Record, with_names
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions
@@ -275,7 +275,7 @@ def maintenance_options(
 def maintenance_planned(
     snapshot: Snapshot, hosts: Sequence[str], options: MaintenanceOptions, *, deadline: Deadline
 ) -> ClusterMaintenance:
-    return maintenance_record(plan_maintenance(snapshot, hosts, options, deadline), snapshot)
+    return with_names(ClusterMaintenance, plan_maintenance(snapshot, hosts, options, deadline), snapshot)
 
 
 def room_for(snapshot: Snapshot, vm: Vm, *, deadline: Deadline) -> RoomFound:

@@ -22,8 +22,7 @@ from ovirt_enforcer.history import (
     user_actions_about,
 )
 from ovirt_placement import config as configuration
-from ovirt_placement.answers.document import Document, find
-from ovirt_placement.answers.question import table
+from ovirt_placement.answers.document import Document, find, table
 from ovirt_placement.answers.status import history
 from ovirt_placement.answers.status.history import named_cluster_of
 from ovirt_placement.cli.changes import opened, stored

@@ -13,11 +13,10 @@ from ovirt_enforcer.orders import check_orders, obstacle, order, settings_in_for
 from ovirt_enforcer.plans import PlansBack
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement import config as configuration
-from ovirt_placement.answers.document import DRY_RUN, find
+from ovirt_placement.answers.document import DRY_RUN, Table, find
 from ovirt_placement.answers.orders import PausesChangeDocument, approval_change, refusal_change
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.answers.plans.text import NoPlan, plan_of, step_text, text
-from ovirt_placement.answers.question import Table
 from ovirt_placement.cli.changes import login_name, opened, show_change, stored
 from ovirt_placement.cli.questions import (
     PATIENCE_SECONDS,

@@ -14,10 +14,11 @@ from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.planners import Call
 from ovirt_enforcer.service.plan_progress import AskedPlan, LastPlan, UnderWay, applied_plan, last_plan
 from ovirt_enforcer.service.reading import Parts, Reading
-from ovirt_placement.answers.plans import misfit_text, plan_record, step_record
+from ovirt_placement.answers.plans import PlannedStep, misfit_text, plan_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
 from ovirt_placement.engine.connection.dialogues import Outcome
 from ovirt_placement.model.names import counted, group_names, vm_name
+from ovirt_placement.model.record import with_names
 from ovirt_placement.planning.maintenance.site import Leaving
 from ovirt_placement.planning.plan import Plan
 from ovirt_placement.planning.problem.build_problem import legal
@@ -329,7 +330,7 @@ class ClusterWork:
             self.wake(self._parts.clock() + pause)
 
     def _step_text(self, plan: Plan, place: int, reading: Reading) -> str:
-        return step_text(step_record(plan.steps[place], reading.snapshot))
+        return step_text(with_names(PlannedStep, plan.steps[place], reading.snapshot))
 
     def _hurry(self, at: float) -> None:
         self.retry_state.due = min(self.retry_state.due, at)

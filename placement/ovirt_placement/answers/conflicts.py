@@ -7,17 +7,8 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import Document, listed
-from ovirt_placement.answers.question import (
-    SOME_CLUSTERS,
-    VMS,
-    Names,
-    Parameter,
-    Route,
-    Shown,
-    Table,
-    question,
-)
+from ovirt_placement.answers.document import Document, Shown, Table, listed
+from ovirt_placement.answers.question import SOME_CLUSTERS, VMS, Names, Parameter, Route, question
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.names import (
@@ -28,9 +19,8 @@ from ovirt_placement.model.names import (
     NamedVm,
     named_groups,
     named_vms,
-    with_names,
 )
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.conflicts import ConflictType, find_conflicts, judge_groups
@@ -173,8 +163,8 @@ class ConflictFound(Record, frozen=True, omit_defaults=False):
     """Groups that ask for opposite things."""
 
     #: The engine's name for it.
-    kind: ConflictType
-    sentence: str
+    kind: Annotated[ConflictType, Of("type")]
+    sentence: Annotated[str, Of(lambda one, _: MEANINGS[one.type])]
     groups: tuple[GroupOrRule, ...]
     vms: tuple[NamedVm, ...]
     hosts: tuple[NamedHost, ...]
@@ -266,10 +256,7 @@ def conflicts(
         return ClusterConflicts(
             cluster=Named(cluster.id, cluster.name),
             feasible=False if found else None if unknown or unjudged else True,
-            conflicts=tuple(
-                with_names(ConflictFound, one, snapshot, kind=one.type, sentence=MEANINGS[one.type])
-                for one in clashes
-            ),
+            conflicts=tuple(with_names(ConflictFound, one, snapshot) for one in clashes),
             contradictions=tuple(found),
             unknown=unknown,
             unjudged=unjudged,

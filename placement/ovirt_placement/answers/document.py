@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from typing import Final, Literal, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,16 +15,8 @@ from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import (
-    GroupOrRule,
-    Identified,
-    NamedHost,
-    NamedVm,
-    Thing,
-    choices,
-    with_names,
-)
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.names import GroupOrRule, Identified, NamedHost, NamedVm, Thing, choices
+from ovirt_placement.model.record import Record, with_names
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason, sentence
 from ovirt_service.decoding import nearest
@@ -59,6 +51,46 @@ class ChangeDocument(Document, frozen=True, kw_only=True):
     changed: bool
     #: Whether it was but tried: then nothing is written, and `after` is what would be.
     dry_run: bool
+
+
+# -- What an answer is shown by: lines and tables.
+class Table(NamedTuple):
+    """Rows below headers; of many, a person sees some."""
+
+    rows: Sequence[Sequence[object]]
+    headers: Sequence[str]
+    whole: bool = False
+
+
+#: What stands below each header, of an item that has a row.
+Columns = Mapping[str, Callable[[Any], object]]
+
+
+def table(items: Iterable[object], columns: Columns, *, whole: bool = False) -> Table:
+    return Table([[cell(one) for cell in columns.values()] for one in items], tuple(columns), whole)
+
+
+class Shown(NamedTuple):
+    """How an answer is shown: whole, or as much as a person reads; with which words, and about what."""
+
+    whole: bool = True
+    words: Mapping[str, Any] = {}
+    state: Any = None
+
+
+class Folded(str):
+    """A line that a terminal folds at words, below an indentation."""
+
+    __slots__ = ()
+
+
+#: Of a longer table, a person sees this many rows.
+MOST_ROWS: Final = 20
+
+
+def too_many(items: Sequence[object]) -> bool:
+    """Whether it is more than a person reads."""
+    return len(items) > MOST_ROWS
 
 
 # -- What is typed in commands that an answer names.

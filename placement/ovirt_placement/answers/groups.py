@@ -6,26 +6,21 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import Document, find, listed
+from ovirt_placement.answers.document import Columns, Document, Shown, Table, find, listed, table, too_many
 from ovirt_placement.answers.question import (
     GROUPS,
     HOSTS,
     SOME_CLUSTERS,
     VMS,
-    Columns,
     Parameter,
     Reads,
     Route,
-    Shown,
-    Table,
     question,
-    table,
-    too_many,
 )
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.names import Named, NamedCluster, named_cluster, named_host, named_vms, with_names
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.names import Named, NamedCluster, named_cluster, named_host, named_vms
+from ovirt_placement.model.record import Record, with_names
 from ovirt_placement.model.yaml_files import Polarity
 from ovirt_placement.rules.catalogue import find_violations
 

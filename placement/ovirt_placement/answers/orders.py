@@ -7,19 +7,11 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Annotated
 
-from ovirt_placement.answers.document import ChangeDocument, Document, duration_text
-from ovirt_placement.answers.question import Columns
-from ovirt_placement.model import NO_STATE, Snapshot
-from ovirt_placement.model.names import Named, with_names
-from ovirt_placement.model.record import Record
-from ovirt_placement.store.enforcer.maintenance import (
-    ENDED,
-    HostPhase,
-    HostProgress,
-    MaintenanceRun,
-    RunState,
-    Work,
-)
+from ovirt_placement.answers.document import ChangeDocument, Columns, Document, duration_text
+from ovirt_placement.model import NO_STATE
+from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.store.enforcer.maintenance import ENDED, HostPhase, MaintenanceRun, RunState, Work
 from ovirt_placement.store.enforcer.observations import LostMembership, MembershipKind
 from ovirt_placement.store.orders import Approval, Pause, WaitingPlan
 
@@ -104,32 +96,34 @@ _AT_WORK = set(HostPhase) - {HostPhase.WAITING, *ENDED}
 class MaintenanceHost(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One host of a run."""
 
-    host: Named
+    host: Annotated[Named, Of(lambda one, _: Named(one.host, one.name))]
     phase: HostPhase
     #: How long ago that began.
-    phase_seconds: float
+    phase_seconds: Annotated[float, Of(lambda one, _: round(one.seconds, 1))]
     #: What it waits for, or how it ended; empty if there is nothing to say.
     message: str
     #: Whether no VMs are placed there.
     draining: bool
     #: How many VMs ran there when it was marked, and ids of those that were stopped for it.
-    vms: int
-    stopped_vms: tuple[str, ...]
+    vms: Annotated[int, Of(lambda one, _: len(one.vms))]
+    stopped_vms: Annotated[tuple[str, ...], Of("stopped")]
 
 
 class MaintenanceRunRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One run."""
 
     id: str
-    cluster: Named
+    cluster: Annotated[Named, Of(lambda run, _: Named(run.cluster, run.cluster_name))]
     state: RunState
-    work: Work
+    work: Annotated[Work, Of("request.work")]
     requested_by: str
     #: ISO 8601, in UTC.
-    requested_at: str
+    requested_at: Annotated[
+        str, Of(lambda run, _: datetime.fromtimestamp(run.created, UTC).isoformat(" ", "minutes"))
+    ]
     #: How it ended; empty while it is under way.
     message: str
-    hosts: tuple[Annotated[MaintenanceHost, _host_record], ...]
+    hosts: tuple[MaintenanceHost, ...]
 
 
 class MaintenanceRunsDocument(Document, frozen=True, kw_only=True, tag="maintenance_runs"):
@@ -174,20 +168,7 @@ def run_lines(run: MaintenanceRunRecord, *, timed: bool = True) -> Iterator[str]
 
 
 def _run_record(run: MaintenanceRun) -> MaintenanceRunRecord:
-    return with_names(
-        MaintenanceRunRecord,
-        run,
-        NO_STATE,
-        cluster=Named(run.cluster, run.cluster_name),
-        work=run.request.work,
-        requested_at=datetime.fromtimestamp(run.created, UTC).isoformat(" ", "minutes"),
-    )
-
-
-def _host_record(host: HostProgress, _: Snapshot) -> MaintenanceHost:
-    named, seconds = Named(host.host, host.name), round(host.seconds, 1)
-    others = {"vms": len(host.vms), "stopped_vms": host.stopped}
-    return with_names(MaintenanceHost, host, NO_STATE, host=named, phase_seconds=seconds, **others)
+    return with_names(MaintenanceRunRecord, run, NO_STATE)
 
 
 # -- What VMs were members of before they changed their cluster: as data, as a row, and in a sentence.

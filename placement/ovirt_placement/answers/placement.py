@@ -4,18 +4,19 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated
 
-from ovirt_placement.answers.document import Document, Said, listed, said, unit_names
-from ovirt_placement.answers.keys import KEY_UNITS, SCORE_HEADERS, HostKeys, score_cells
-from ovirt_placement.answers.question import (
-    THE_VM,
+from ovirt_placement.answers.document import (
+    Document,
     Folded,
-    Parameter,
-    Route,
+    Said,
     Shown,
     Table,
-    question,
+    listed,
+    said,
     too_many,
+    unit_names,
 )
+from ovirt_placement.answers.keys import KEY_UNITS, SCORE_HEADERS, HostKeys, score_cells
+from ovirt_placement.answers.question import THE_VM, Parameter, Route, question
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.names import (
     Named,
@@ -26,9 +27,8 @@ from ovirt_placement.model.names import (
     named_host,
     named_vm,
     named_vms,
-    with_names,
 )
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Record, with_names
 from ovirt_placement.rules.catalogue import UNITS, HostJudgement, Ranking, decide_by_keys, judge, order
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_placement.rules.failover.restart_check import restart_order

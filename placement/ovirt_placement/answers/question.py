@@ -7,16 +7,16 @@ one of another package that is handed to `questions`, as the enforcer's and the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from enum import Enum, auto
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_type_hints
 
 from ovirt_placement import answers
 from ovirt_placement.answers import summaries
-from ovirt_placement.answers.document import Document, find
+from ovirt_placement.answers.document import Document, Shown, Table, find
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import Record
@@ -126,45 +126,6 @@ class Parameter:
         if self.names.many:
             return one
         return (one,) if self.every else one.id if str in getattr(hint, "__args__", ()) else one
-
-
-class Table(NamedTuple):
-    """Rows below headers; of many, a person sees some."""
-
-    rows: Sequence[Sequence[object]]
-    headers: Sequence[str]
-    whole: bool = False
-
-
-#: What stands below each header, of an item that has a row.
-Columns = Mapping[str, Callable[[Any], object]]
-
-
-def table(items: Iterable[object], columns: Columns, *, whole: bool = False) -> Table:
-    return Table([[cell(one) for cell in columns.values()] for one in items], tuple(columns), whole)
-
-
-class Shown(NamedTuple):
-    """How an answer is shown: whole, or as much as a person reads; with which words, and about what."""
-
-    whole: bool = True
-    words: Mapping[str, Any] = {}
-    state: Any = None
-
-
-class Folded(str):
-    """A line that a terminal folds at words, below an indentation."""
-
-    __slots__ = ()
-
-
-#: Of a longer table, a person sees this many rows.
-MOST_ROWS: Final = 20
-
-
-def too_many(items: Sequence[object]) -> bool:
-    """Whether it is more than a person reads."""
-    return len(items) > MOST_ROWS
 
 
 Text = Callable[[Any, Shown], Iterable["str | Table"]]

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound, judge_rules, sentence
-from ovirt_placement.answers.document import Document, listed, utc_text
-from ovirt_placement.answers.question import AuthoredState, Columns, Parameter, Reads, Table, question, table
+from ovirt_placement.answers.document import Columns, Document, Table, listed, table, utc_text
+from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, question
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import (
     Named,
@@ -19,9 +19,8 @@ from ovirt_placement.model.names import (
     named_group,
     named_groups,
     named_hosts,
-    with_names,
 )
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.in_force import (
     constraints_in,
@@ -55,8 +54,8 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     cluster: NamedCluster | None
     vms: tuple[NamedVm, ...]
     other_vms: tuple[NamedVm, ...]
-    hosts: tuple[NamedHost, ...]
-    domains: tuple[RuleDomainRecord, ...]
+    hosts: Annotated[tuple[NamedHost, ...], Of(lambda found, _: sorted(found.hosts))]
+    domains: Annotated[tuple[RuleDomainRecord, ...], Of(lambda found, state: _domains(found, state))]
     #: Whether it is satisfied; null if it is not in force.
     satisfied: bool | None
     #: VMs that violate it; of a restart order, those that the engine may restart too early.
@@ -67,16 +66,10 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
 
 def rule_record(found: Resolved, snapshot: Snapshot) -> RuleRecord:
     offenders = _offenders(found, snapshot)
-    return with_names(
-        RuleRecord,
-        found,
-        snapshot,
-        hosts=sorted(found.hosts),
-        domains=tuple(_domains(found, snapshot)),
-        satisfied=None if offenders is None else not offenders,
-        offenders=offenders or (),
-        problems=(*mistakes(found.rule), *found.problems, *why_circular(snapshot, found.rule.id)),
-    )
+    satisfied = None if offenders is None else not offenders
+    problems = (*mistakes(found.rule), *found.problems, *why_circular(snapshot, found.rule.id))
+    others = {"satisfied": satisfied, "offenders": offenders or (), "problems": problems}
+    return with_names(RuleRecord, found, snapshot, **others)
 
 
 def _offenders(found: Resolved, snapshot: Snapshot) -> tuple[str, ...] | None:

@@ -5,24 +5,12 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.question import (
-    HOSTS,
-    SOME_CLUSTERS,
-    VMS,
-    Columns,
-    Names,
-    Parameter,
-    Route,
-    Shown,
-    Table,
-    question,
-    table,
-)
+from ovirt_placement.answers.document import Columns, Document, Shown, Table, table
+from ovirt_placement.answers.question import HOSTS, SOME_CLUSTERS, VMS, Names, Parameter, Route, question
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import GroupOrRule, Named, NamedHost, NamedVm, named_cluster, with_names
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.names import GroupOrRule, Named, NamedHost, NamedVm, named_cluster
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.rules.catalogue import Violation, find_unjudged, find_violations
 
 
@@ -38,14 +26,14 @@ class ViolatedConstraint(Record, frozen=True, omit_defaults=False):
     """A rule that running VMs violate."""
 
     #: The half of an affinity group that asks for it: `vm_affinity` or `host_affinity`.
-    kind: str
+    kind: Annotated[str, Of("constraint.family")]
     sentence: str
     cluster: Named
     #: What it asks of its VMs: "together", "apart", "on its hosts" or "off its hosts".
-    asks: str
-    positive: bool
+    asks: Annotated[str, Of("constraint.asks")]
+    positive: Annotated[bool, Of("constraint.positive")]
     hard: bool
-    priority: float
+    priority: Annotated[float, Of("constraint.priority")]
     #: The affinity groups, or the legacy label, that ask for it together.
     groups: tuple[GroupOrRule, ...]
     #: Of them, those that are violated taken alone.
@@ -114,17 +102,8 @@ def violations(
 
 
 def _violated(violation: Violation, cluster: str, snapshot: Snapshot) -> ViolatedConstraint:
-    found = with_names(
-        ViolatedConstraint,
-        violation.constraint,
-        snapshot,
-        kind=violation.constraint.family,
-        sentence="",
-        cluster=named_cluster(cluster, snapshot),
-        violated=violation.violated,
-        locations=violation.locations,
-        offenders=violation.offenders,
-    )
+    of = named_cluster(cluster, snapshot)
+    found = with_names(ViolatedConstraint, violation, snapshot, sentence="", cluster=of)
     return replace(found, sentence=_sentence(found))
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from ovirt_placement.answers.document import find
+from ovirt_placement.answers.document import find, table
 from ovirt_placement.answers.groups import MEMBERS, polarity_of, table_of
 from ovirt_placement.answers.orders import LOSS_COLUMNS, GroupsForgottenDocument, GroupsLostDocument, losses
-from ovirt_placement.answers.question import table
 from ovirt_placement.cli import group_changes as change
 from ovirt_placement.cli.changes import add_writing, connected, opened, stored
 from ovirt_placement.cli.questions import (

@@ -17,7 +17,16 @@ import msgspec
 
 from ovirt_placement import config
 from ovirt_placement.answers import question
-from ovirt_placement.answers.document import MOST_NAMES, Document, dated, known_state
+from ovirt_placement.answers.document import (
+    MOST_NAMES,
+    MOST_ROWS,
+    Document,
+    Folded,
+    Shown,
+    Table,
+    dated,
+    known_state,
+)
 from ovirt_placement.config_file import DEFAULT_PATH, PATH_VARIABLE
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Snapshot, state_file
@@ -166,7 +175,7 @@ def ask(asked: question.Question, read: Reader, args: argparse.Namespace) -> int
     state = read(args, asked.needs(words))
     snapshot = state if isinstance(state, Snapshot) else getattr(state, "snapshot", None)
     answer = asked.ask(state, **asked.arguments(words, snapshot))
-    shown = question.Shown(args.all, words, state)
+    shown = Shown(args.all, words, state)
     if args.json:
         show_answer(args, answer)
     else:
@@ -174,14 +183,14 @@ def ask(asked: question.Question, read: Reader, args: argparse.Namespace) -> int
     return asked.status(answer, shown)
 
 
-def show_text(text: Iterable[str | question.Table], *, whole: bool = True) -> None:
+def show_text(text: Iterable[str | Table], *, whole: bool = True) -> None:
     """Print the lines and tables of an answer; unless it is wanted whole, no more than a person reads."""
     for part in text:
-        if isinstance(part, question.Table) and (whole or part.whole):
+        if isinstance(part, Table) and (whole or part.whole):
             print(table(part.rows, part.headers))
-        elif isinstance(part, question.Table):
+        elif isinstance(part, Table):
             _show_table(part)
-        elif isinstance(part, question.Folded):
+        elif isinstance(part, Folded):
             show_lines([part])
         else:
             print(part)
@@ -284,11 +293,11 @@ _READINGS: Mapping[question.Reads, Reading] = {
 }
 
 
-def _show_table(part: question.Table) -> None:
+def _show_table(part: Table) -> None:
     """Print no more of it than a person reads."""
-    print(table([[_cut(str(cell)) for cell in row] for row in part.rows[: question.MOST_ROWS]], part.headers))
-    if len(part.rows) > question.MOST_ROWS:
-        print(f"... and {len(part.rows) - question.MOST_ROWS} more rows: --all shows them")
+    print(table([[_cut(str(cell)) for cell in row] for row in part.rows[:MOST_ROWS]], part.headers))
+    if len(part.rows) > MOST_ROWS:
+        print(f"... and {len(part.rows) - MOST_ROWS} more rows: --all shows them")
 
 
 def show_answer(args: argparse.Namespace, answer: Record) -> None:

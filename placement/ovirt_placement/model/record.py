@@ -1,14 +1,34 @@
 """What all records are made of; and those of what people ask of placements: placement keys and rules."""
 
+import sys
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple, Self
+from functools import cache, partial
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Final,
+    Literal,
+    NamedTuple,
+    Self,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import msgspec
 
 from ovirt_service.decoding import nearest
 from ovirt_service.errors import UserError
+
+if TYPE_CHECKING:
+    from ovirt_placement.model import Snapshot
 
 
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -257,3 +277,68 @@ class PlacementRule(Struct, frozen=True):
 
 def _searched(words: Iterable[str]) -> Iterator[str]:
     return (word.removeprefix(SEARCH) for word in words if word.startswith(SEARCH))
+
+
+# -- Makes records with ids into records of answers, in which names stand next to the ids.
+_Record = TypeVar("_Record", bound=Record)
+_Reader = Callable[[Any, Any], Any]
+
+
+class Of(NamedTuple):
+    """Stands with the type of a field that is made of all of the source, not its field of the same name."""
+
+    #: A path of attributes, or what makes it of the source and the snapshot.
+    made: str | _Reader
+
+    def of(self, source: object, snapshot: "Snapshot") -> Any:
+        return attrgetter(self.made)(source) if isinstance(self.made, str) else self.made(source, snapshot)
+
+
+def with_names(kind: type[_Record], source: object, snapshot: "Snapshot", /, **others: Any) -> _Record:
+    """A record of this kind: its fields are those of the source, or of these others, with names next to ids.
+
+    Of a source that is a tuple, they are its items in their order. What is of a field's type already stays.
+    What neither has is as by default.
+    """
+    readers, made = _readers(kind)
+    if isinstance(source, tuple):
+        values = dict(zip((name for name in readers if name not in made), source, strict=not made))
+    else:
+        values = {name: getattr(source, name) for name in readers if hasattr(source, name)}
+    values |= {name: one.of(source, snapshot) for name, one in made.items() if name not in others} | others
+    return kind(**{name: read(values[name], snapshot) for name, read in readers.items() if name in values})
+
+
+@cache
+def _readers(kind: type[Record]) -> tuple[Mapping[str, _Reader], Mapping[str, Of]]:
+    known: dict[str, Any] = {}  # what types name, and functions that stand with them
+    for base in reversed(kind.__mro__):
+        known |= vars(sys.modules[base.__module__])
+    hints = get_type_hints(kind, known, include_extras=True)
+    made = {name: one for name, hint in hints.items() for one in get_args(hint) if isinstance(one, Of)}
+    return {name: _reader(hints[name]) for name in kind.__struct_fields__}, made
+
+
+def _reader(hint: Any) -> _Reader:
+    inner = [one for one in get_args(hint) if one is not NoneType]
+    if get_origin(hint) in (Union, UnionType) and len(inner) == 1:
+        read = _reader(inner[0])
+        return lambda value, snapshot: None if value is None else read(value, snapshot)
+    if get_origin(hint) is Annotated:
+        return partial(_named, *inner[:2]) if callable(inner[1]) else _reader(inner[0])
+    if get_origin(hint) is Mapping:
+        read = _reader(inner[1])
+        return lambda value, snapshot: {key: read(one, snapshot) for key, one in value.items()}
+    if get_origin(hint) is tuple and inner[-1] is Ellipsis:
+        return partial(_several, _reader(inner[0]))
+    if isinstance(hint, type) and issubclass(hint, Record):
+        return lambda value, snapshot: value if isinstance(value, hint) else with_names(hint, value, snapshot)
+    return lambda value, _: value
+
+
+def _named(kind: Any, name: _Reader, value: Any, snapshot: "Snapshot") -> Any:
+    return value if isinstance(kind, type) and isinstance(value, kind) else name(value, snapshot)
+
+
+def _several(read: _Reader, values: Any, snapshot: "Snapshot") -> tuple[Any, ...]:
+    return tuple(read(one, snapshot) for one in (values.items() if isinstance(values, Mapping) else values))

@@ -21,12 +21,13 @@ from ovirt_placement.answers.decisions import EngineSaid, at_time, names_one_for
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, at_time_text, read_moment
 from ovirt_placement.answers.decisions.past import RefusedPlacementsDocument, why_now_or_then
 from ovirt_placement.answers.group_changes import judge
-from ovirt_placement.answers.plans.maintenance import maintenance_record, maintenance_text
+from ovirt_placement.answers.plans.maintenance import ClusterMaintenance, maintenance_text
 from ovirt_placement.answers.proxy import FILTERS, LoggedDecision
 from ovirt_placement.answers.question import SOME_HOSTS, ConfiguredState
 from ovirt_placement.engine.events import EngineEvent, EventCode, LatestEvents
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named
+from ovirt_placement.model.record import with_names
 from ovirt_placement.planning.maintenance.planner import plan_maintenance
 from ovirt_placement.planning.maintenance.site import MaintenanceOptions
 from ovirt_placement.planning.plan import Deadline
@@ -172,7 +173,7 @@ ONE_LEAVES = snapshot(host("alpha"), host("beta"), vm("Db", "alpha"))
 def test_who_is_held_may_be_waited_for_and_need_not_be_stopped() -> None:
     options = MaintenanceOptions(frozen={"Db": "it came to alpha less than 120 s ago"})
     plan = plan_maintenance(ONE_LEAVES, ["alpha"], options, Deadline.after(30))
-    assert [*maintenance_text(maintenance_record(plan, ONE_LEAVES))][-3:] == [
+    assert [*maintenance_text(with_names(ClusterMaintenance, plan, ONE_LEAVES))][-3:] == [
         "  No round for alpha:",
         "    - Db stays where it is: it came to alpha less than 120 s ago",
         "  Once Db may be migrated, or with --stop Db, there is a round for alpha as well.",

@@ -6,24 +6,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.document import Document, Table, listed
 from ovirt_placement.answers.proxy import BALANCE, FILTERS, WEIGHTS, LoggedDecision, about
-from ovirt_placement.answers.question import Table
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.names import (
-    Named,
-    group_name,
-    host_name,
-    named_host,
-    named_hosts,
-    vm_name,
-    with_names,
-)
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.names import Named, group_name, host_name, named_host, named_hosts, vm_name
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.rules.affinity.filters import NEGATIVE_PEER_HERE
 
 if TYPE_CHECKING:
@@ -116,7 +107,7 @@ class PastDecision(Record, frozen=True, omit_defaults=False):
     """One answer of the proxy."""
 
     #: ISO 8601.
-    time: str
+    time: Annotated[str, Of(lambda decision, _: time_text(decision.time))]
     #: The id that the proxy's log knows the call by.
     request: str
     method: str
@@ -125,12 +116,12 @@ class PastDecision(Record, frozen=True, omit_defaults=False):
     state_age_seconds: Mapping[str, float]
     sentence: str
     #: Of weights, the units that gave them.
-    weighed_by: tuple[str, ...]
+    weighed_by: Annotated[tuple[str, ...], Of(lambda decision, _: tuple(decision.weights))]
     hosts: tuple[HostInDecision, ...]
     #: Of a balance, the hosts that the VM is to move to.
     move_to: tuple[Named, ...]
     #: What units that failed, or refused the VM, had to say.
-    failures: Mapping[str, str]
+    failures: Annotated[Mapping[str, str], Of("failure_sentences")]
 
 
 def past_decision(decision: LoggedDecision, snapshot: Snapshot, only: Host | None = None) -> PastDecision:
@@ -141,9 +132,7 @@ def past_decision(decision: LoggedDecision, snapshot: Snapshot, only: Host | Non
         PastDecision,
         decision,
         snapshot,
-        time=time_text(decision.time),
         sentence=_outcome_text(decision, move_to),
-        weighed_by=tuple(decision.weights),
         hosts=tuple(
             HostInDecision(
                 named_host(host, snapshot),
@@ -155,7 +144,6 @@ def past_decision(decision: LoggedDecision, snapshot: Snapshot, only: Host | Non
             if only is None or host == only.id
         ),
         move_to=move_to,
-        failures=decision.failure_sentences,
     )
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ovirt_placement.answers import decisions
-from ovirt_placement.answers.document import Document, listed, typed
+from ovirt_placement.answers.document import Document, Table, listed, typed
 from ovirt_placement.answers.proxy import FILTERS, WEIGHTS, LoggedDecision, about, begins
-from ovirt_placement.answers.question import ConfiguredState, Table
+from ovirt_placement.answers.question import ConfiguredState
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named
 from ovirt_placement.model.record import Record

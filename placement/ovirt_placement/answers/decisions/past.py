@@ -27,20 +27,10 @@ from ovirt_placement.answers.decisions import (
     remedies,
     time_text,
 )
-from ovirt_placement.answers.document import Document, listed
+from ovirt_placement.answers.document import Document, Shown, Table, listed
 from ovirt_placement.answers.placement import ALSO, WhyDocument, why, why_text
 from ovirt_placement.answers.proxy import LoggedDecision, NoRecord, decisions, record_of
-from ovirt_placement.answers.question import (
-    VMS,
-    ConfiguredState,
-    Names,
-    Parameter,
-    Reads,
-    Route,
-    Shown,
-    Table,
-    question,
-)
+from ovirt_placement.answers.question import VMS, ConfiguredState, Names, Parameter, Reads, Route, question
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, named_vm

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
-from ovirt_placement.answers.document import Document, Unit, listed, unit_names
-from ovirt_placement.answers.question import VMS, AuthoredState, Parameter, Reads, Table, question
+from ovirt_placement.answers.document import Document, Table, Unit, listed, unit_names
+from ovirt_placement.answers.question import VMS, AuthoredState, Parameter, Reads, question
 from ovirt_placement.model import Cluster, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.names import (
     Named,
@@ -17,9 +17,8 @@ from ovirt_placement.model.names import (
     host_name,
     resource_name,
     vm_name,
-    with_names,
 )
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.rules.catalogue import judge
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, MissingNodeKeys, Mistake, MistakenKey
@@ -79,32 +78,20 @@ def figure(number: Fraction | float) -> str:
 class KeyRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     """A placement key, and what it is set on."""
 
-    kind: KeyKind
+    kind: Annotated[KeyKind, Of(lambda key, _: key_kind(key))]
     #: What it is and what it is set on, in words.
-    sentence: str
+    sentence: Annotated[str, Of(key_title)]
     #: The level and the name of what it is set on.
-    place: str
+    place: Annotated[str, Of(key_place)]
     level: str
-    resource: Named
+    resource: Annotated[
+        Named, Of(lambda key, state: Named(key.resource, resource_name(key.level, key.resource, state)))
+    ]
     key_class: str = msgspec.field(name="class")
     name: str
     value: float | str
     weight: float | None
     sticky: bool
-
-
-def key_record(key: PlacementKey, snapshot: Snapshot) -> KeyRecord:
-    return with_names(KeyRecord, key, snapshot, **key_words(key, snapshot))
-
-
-def key_words(key: PlacementKey, snapshot: Snapshot) -> dict[str, Any]:
-    """What `KeyRecord` has besides the key."""
-    return {
-        "kind": key_kind(key),
-        "sentence": key_title(key, snapshot),
-        "place": key_place(key, snapshot),
-        "resource": Named(key.resource, resource_name(key.level, key.resource, snapshot)),
-    }
 
 
 # -- What placement keys say of a host.

@@ -9,31 +9,15 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Document, find
-from ovirt_placement.answers.keys import (
-    KeyRecord,
-    key_record,
-    key_title,
-    key_words,
-    where_mistaken,
-    without_effect,
-)
-from ovirt_placement.answers.question import (
-    AuthoredState,
-    Columns,
-    Parameter,
-    Reads,
-    Route,
-    Table,
-    question,
-    table,
-)
+from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Columns, Document, Table, find, table
+from ovirt_placement.answers.keys import KeyRecord, key_title, where_mistaken, without_effect
+from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, Route, question
 from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot
-from ovirt_placement.model.names import Place, clusters_of, find_place, find_resource, with_names
+from ovirt_placement.model.names import Place, clusters_of, find_place, find_resource
 from ovirt_placement.model.record import (
     BILLING_ENTITY,
     CLUSTER,
@@ -42,6 +26,7 @@ from ovirt_placement.model.record import (
     SETTABLE,
     SYSTEM,
     level_of,
+    with_names,
     written,
 )
 from ovirt_placement.rules.placement_keys.hierarchy import MissingNodeKeys, refusals
@@ -141,7 +126,7 @@ def keys_list(
 def _set_key(key: PlacementKey, author: StoredKey | None, snapshot: Snapshot) -> SetKey:
     at = None if author is None else datetime.fromtimestamp(author.set_at, UTC).isoformat(timespec="seconds")
     by = author and author.set_by
-    return with_names(SetKey, key, snapshot, **key_words(key, snapshot), set_by=by, set_at=at)
+    return with_names(SetKey, key, snapshot, set_by=by, set_at=at)
 
 
 # -- in words
@@ -332,9 +317,9 @@ def keys_change(
     dry_run: bool,
 ) -> KeysChangeDocument:
     """What was set and removed, and the VMs whose frozen sets and sticky copies were `forgotten`."""
-    there = {key.place: key_record(key, snapshot) for key in standing}
+    there = {key.place: with_names(KeyRecord, key, snapshot) for key in standing}
     gone = {key.place for key in change.remove}
-    put = {key.place: key_record(key, snapshot) for key in change.put}
+    put = {key.place: with_names(KeyRecord, key, snapshot) for key in change.put}
     fresh = {place: record for place, record in put.items() if there.get(place) != record}
     touched = [place for place in there if place in fresh or (place in gone and place not in put)]
     forgotten = tuple(forgotten)
@@ -345,7 +330,7 @@ def keys_change(
         before=tuple(there[place] for place in touched),
         after=tuple(fresh.values()),
         set=tuple(put.values()),
-        unset=tuple(key_record(key, snapshot) for key in change.remove),
+        unset=tuple(with_names(KeyRecord, key, snapshot) for key in change.remove),
         forgotten=forgotten,
         notes=tuple(without_effect({one.id: one for one in concerned}.values())),
     )

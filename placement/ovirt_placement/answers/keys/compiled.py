@@ -5,16 +5,8 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.keys import (
-    KeyRecord,
-    Number,
-    figure,
-    key_record,
-    key_title,
-    where_mistaken,
-    without_effect,
-)
+from ovirt_placement.answers.document import Document, Table
+from ovirt_placement.answers.keys import KeyRecord, Number, figure, key_title, where_mistaken, without_effect
 from ovirt_placement.answers.question import (
     HOSTS,
     VMS,
@@ -23,7 +15,6 @@ from ovirt_placement.answers.question import (
     Parameter,
     Reads,
     Route,
-    Table,
     question,
 )
 from ovirt_placement.model import Host, Snapshot, Vm
@@ -37,17 +28,20 @@ from ovirt_placement.model.names import (
     gone_keys,
     resource_name,
     unmatched,
+)
+from ovirt_placement.model.record import (
+    CLUSTER,
+    NODE,
+    SERVER,
+    SYSTEM,
+    Of,
+    Record,
+    strength,
     with_names,
+    written,
 )
-from ovirt_placement.model.record import CLUSTER, NODE, SERVER, SYSTEM, Record, strength, written
 from ovirt_placement.rules.placement_keys.capacity import Source
-from ovirt_placement.rules.placement_keys.hierarchy import (
-    Mistake,
-    find_mistakes,
-    keys_by_resource,
-    keys_of,
-    resources,
-)
+from ovirt_placement.rules.placement_keys.hierarchy import find_mistakes, keys_by_resource, keys_of, resources
 from ovirt_placement.rules.placement_keys.host_table import host_keys
 from ovirt_placement.rules.placement_keys.keys import KeyKind, key_kind, settings_of
 from ovirt_placement.rules.placement_keys.units import compiled_keys
@@ -60,8 +54,8 @@ class Compiled(Record, frozen=True, omit_defaults=False):
     name: str
     value: Number
     weight: Number
-    source: Annotated[KeyRecord, key_record]
-    hidden: tuple[Annotated[KeyRecord, key_record], ...]
+    source: KeyRecord
+    hidden: tuple[KeyRecord, ...]
 
 
 class Ignored(Record, frozen=True, omit_defaults=False):
@@ -69,7 +63,7 @@ class Ignored(Record, frozen=True, omit_defaults=False):
 
     codes: tuple[str, ...]
     sentence: str
-    key: Annotated[KeyRecord, key_record]
+    key: KeyRecord
 
 
 class KeysOfVmDocument(Document, frozen=True, kw_only=True, tag="keys_of_vm"):
@@ -129,7 +123,7 @@ class KeysOfHostDocument(Document, frozen=True, kw_only=True, tag="keys_of_host"
     system: tuple[HostValue, ...]
     customer: tuple[HostValue, ...]
     #: Those that VMs which start here take a copy of.
-    sticky: tuple[Annotated[KeyRecord, key_record], ...]
+    sticky: tuple[KeyRecord, ...]
     ratios: Ratios
 
 
@@ -230,7 +224,7 @@ def key_levels(snapshot: Snapshot, vm: Vm) -> tuple[KeyLevel, ...]:
     every = [*resources(snapshot, vm), *((key.level, key.resource) for key in keys_of(snapshot, vm))]
     places = sorted(dict.fromkeys(every), key=lambda place: strength(place[0]) or 0)
     stored = keys_by_resource(snapshot)
-    are_set = [key_record(key, snapshot) for place in places for key in stored.get(place, ())]
+    are_set = [with_names(KeyRecord, key, snapshot) for place in places for key in stored.get(place, ())]
     found, states = keys_of_vm(snapshot, vm), list[KeyOfLevel]()
 
     def add(key: KeyRecord, state: KeyState, by: KeyRecord | None = None, because: str = "") -> None:
@@ -257,9 +251,9 @@ class KeyMistake(Record, frozen=True, omit_defaults=False, kw_only=True):
     """Something that is wrong; which of key, host and VM are not null depends on the codes."""
 
     codes: tuple[str, ...]
-    where: str
+    where: Annotated[str, Of(where_mistaken)]
     sentence: str
-    key: Annotated[KeyRecord, key_record] | None = None
+    key: KeyRecord | None = None
     host: NamedHost | None = None
     vm: NamedVm | None = None
 
@@ -291,13 +285,13 @@ def keys_check(state: AuthoredState) -> KeysCheckDocument:
     having = {one.id for place in places for one in clusters_of(*place, snapshot)}
     return KeysCheckDocument(
         mistakes=(
-            *(_mistake(one, snapshot) for one in find_mistakes(snapshot)),
+            *(with_names(KeyMistake, one, snapshot) for one in find_mistakes(snapshot)),
             *(
                 KeyMistake(
                     codes=("resource-gone",),
                     where=key_title(key, snapshot),
                     sentence="the engine has no such object any more; keys prune removes it",
-                    key=key_record(key, snapshot),
+                    key=with_names(KeyRecord, key, snapshot),
                 )
                 for key in gone_keys(stored, snapshot, LISTED)
             ),
@@ -308,10 +302,6 @@ def keys_check(state: AuthoredState) -> KeysCheckDocument:
             *(one.sentence for one in unmatched_keys(snapshot)),
         ),
     )
-
-
-def _mistake(mistake: Mistake, snapshot: Snapshot) -> KeyMistake:
-    return with_names(KeyMistake, mistake, snapshot, where=where_mistaken(mistake, snapshot))
 
 
 def unmatched_keys(snapshot: Snapshot) -> Iterator[UnmatchedName]:

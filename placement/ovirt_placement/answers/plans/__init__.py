@@ -11,25 +11,21 @@ from msgspec import field
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import (
     GroupOrRule,
-    Named,
     NamedCluster,
     NamedHost,
     NamedVm,
     counted,
     group_names,
     host_name,
-    named_host,
     vm_name,
-    with_names,
 )
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.planning.plan import (
     Obstacle,
     ObstacleKind,
     Plan,
     RefusedStep,
     Remaining,
-    Reservation,
     Step,
     StepPurpose,
 )
@@ -61,15 +57,12 @@ class NamedObstacle(Record, frozen=True, omit_defaults=False):
     #: Highly available VMs that would not restart.
     unplaced: tuple[NamedVm, ...]
     #: As a sentence.
-    text: str
+    text: Annotated[str, Of(lambda one, snapshot: obstacle_text(one, snapshot))]
 
 
 def named_obstacles(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[NamedObstacle, ...]:
     """Obstacles with names; hosts that refuse the same VMs for the same reason are reported as one."""
-    return tuple(
-        with_names(NamedObstacle, one, snapshot, text=obstacle_text(one, snapshot))
-        for one in _by_reason(obstacles, snapshot)
-    )
+    return tuple(with_names(NamedObstacle, one, snapshot) for one in _by_reason(obstacles, snapshot))
 
 
 def _by_reason(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> Iterable[Obstacle]:
@@ -163,19 +156,19 @@ class MovedVm(Record, frozen=True, omit_defaults=False):
     """A VM that a step moves, and the host that it leaves."""
 
     id: str
-    name: str
-    from_: Named = field(name="from")
+    name: Annotated[str, Of(lambda moved, snapshot: vm_name(moved[0], snapshot))]
+    from_: NamedHost = field(name="from")
 
 
 class PlannedStep(Record, frozen=True, omit_defaults=False):
     """One migration request: of a VM, or of a whole positive group at once."""
 
-    vms: tuple[MovedVm, ...]
+    vms: Annotated[tuple[MovedVm, ...], Of(lambda step, _: zip(step.vms, step.sources, strict=True))]
     #: The host that the first VM leaves.
-    from_: Named = field(name="from")
-    to: Named
+    from_: Annotated[NamedHost, Of(lambda step, _: step.sources[0])] = field(name="from")
+    to: Annotated[NamedHost, Of("target")]
     #: What it is for, as a sentence.
-    reason: str
+    reason: Annotated[str, Of(lambda step, snapshot: reason(step, snapshot))]
     #: Places in `steps`, from 0, of the steps that must have ended before this one begins.
     after: tuple[int, ...]
     #: How long the migration is estimated to take.
@@ -220,7 +213,7 @@ class PlannedReservation(Record, frozen=True, omit_defaults=False):
     """What becomes of an HA reservation that the plan was to restore."""
 
     #: Null if not all failures could be judged.
-    holds: bool | None
+    holds: Annotated[bool | None, Of(lambda one, _: not one.lost if one.known else None)]
     #: Whether no migrations leave fewer VMs without a home.
     proven: bool
     lost: tuple[LostFailure, ...]
@@ -232,7 +225,7 @@ class DroppedStep(Record, frozen=True, omit_defaults=False):
     """A step that was dropped, since a rule refuses it."""
 
     step: PlannedStep
-    because: tuple[str, ...]
+    because: Annotated[tuple[str, ...], Of(lambda dropped, snapshot: _vetoes(dropped, snapshot))]
 
 
 class ClusterPlan(Record, frozen=True, omit_defaults=False):
@@ -252,14 +245,14 @@ class ClusterPlan(Record, frozen=True, omit_defaults=False):
     at_least: int
     #: How long it is estimated to take.
     seconds: float
-    steps: tuple[Annotated[PlannedStep, step_record], ...]
+    steps: tuple[PlannedStep, ...]
     #: Every rule that is not repaired, also one whose repair was not asked for.
     remaining: tuple[Annotated[RemainingRule, remaining_record], ...]
     #: Hosts whose headroom is given up, for a hard rule.
     crowded: tuple[NamedHost, ...]
     #: Null where it was not asked for, or there is none.
-    reservation: Annotated[PlannedReservation, reservation_record] | None
-    refused: tuple[Annotated[DroppedStep, dropped_record], ...]
+    reservation: PlannedReservation | None
+    refused: tuple[DroppedStep, ...]
     #: What holds its first steps back now, as a sentence: a mode, a pause, a window, an upgrade; null where
     #: nothing does, or where it is not known.
     not_now: str | None = None
@@ -294,33 +287,15 @@ def plan_record(plan: Plan, snapshot: Snapshot, not_now: str | None = None) -> C
     return with_names(ClusterPlan, plan, snapshot, proven=plan.proven and not why, not_now=why or not_now)
 
 
-def step_record(step: Step, snapshot: Snapshot) -> PlannedStep:
-    moved = zip(step.vms, step.sources, strict=True)
-    return with_names(
-        PlannedStep,
-        step,
-        snapshot,
-        vms=tuple(MovedVm(vm, vm_name(vm, snapshot), named_host(source, snapshot)) for vm, source in moved),
-        from_=named_host(step.sources[0], snapshot),
-        to=named_host(step.target, snapshot),
-        reason=reason(step, snapshot),
-    )
-
-
 def remaining_record(rule: Remaining, snapshot: Snapshot) -> RemainingRule:
     obstacles = named_obstacles(rule.obstacles, snapshot)
     because = tuple(one.text for one in obstacles)
     return with_names(RemainingRule, rule, snapshot, obstacles=obstacles, because=because)
 
 
-def reservation_record(reservation: Reservation, snapshot: Snapshot) -> PlannedReservation:
-    holds = not reservation.lost if reservation.known else None
-    return with_names(PlannedReservation, reservation, snapshot, holds=holds)
-
-
-def dropped_record(dropped: RefusedStep, snapshot: Snapshot) -> DroppedStep:
+def _vetoes(dropped: RefusedStep, snapshot: Snapshot) -> tuple[str, ...]:
     because = dict.fromkeys(f"{rule}: {sentence(reason, snapshot)}" for rule, reason in dropped.vetoes)
-    return DroppedStep(step_record(dropped.step, snapshot), tuple(because))
+    return tuple(because)
 
 
 def reason(step: Step, snapshot: Snapshot) -> str:

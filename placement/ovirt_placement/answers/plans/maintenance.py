@@ -8,20 +8,10 @@ from typing import Annotated, Literal
 from ovirt_placement.answers.document import duration_text, fewest_rounds_text, fewest_text
 from ovirt_placement.answers.plans import NamedObstacle, kept_reasons, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
-from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import (
-    NamedCluster,
-    NamedHost,
-    NamedVm,
-    counted,
-    named_vm,
-    names_of,
-    with_names,
-)
-from ovirt_placement.model.record import Record
-from ovirt_placement.planning.maintenance.site import MaintenancePlan, Relaxation, Round
-from ovirt_placement.planning.outages import Evacuation, Staying
-from ovirt_placement.planning.plan import Obstacle, ObstacleKind, Step
+from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, counted, names_of
+from ovirt_placement.model.record import Of, Record
+from ovirt_placement.planning.outages import Staying
+from ovirt_placement.planning.plan import ObstacleKind
 
 
 # -- A migration that a change would cost: as data and as a line.
@@ -30,9 +20,9 @@ class ForeseenMove(Record, frozen=True, omit_defaults=False):
 
     vms: tuple[NamedVm, ...]
     sources: tuple[NamedHost, ...]
-    to: NamedHost
+    to: Annotated[NamedHost, Of("target")]
     #: What it is for, as a sentence.
-    reason: str
+    reason: Annotated[str, Of(lambda step, snapshot: reason(step, snapshot))]
     #: Places in the list, from 0, of the moves that must have ended before.
     after: tuple[int, ...]
     #: Whether the engine is asked to move all VMs of the positive group with the first one.
@@ -44,10 +34,6 @@ class MovedByEngine(Record, frozen=True, omit_defaults=False):
 
     vm: NamedVm
     expected: NamedHost
-
-
-def move_record(step: Step, snapshot: Snapshot) -> ForeseenMove:
-    return with_names(ForeseenMove, step, snapshot, to=step.target, reason=reason(step, snapshot))
 
 
 def move_text(move: ForeseenMove) -> str:
@@ -67,9 +53,11 @@ class StayingVm(Record, frozen=True, omit_defaults=False):
     vm: NamedVm
     host: NamedHost
     #: Whether it surely cannot; else not all could be tried, as where the time ran out.
-    proven: bool
+    proven: Annotated[bool, Of(lambda one, _: _is_proven(one))]
     #: What stands in the way, as sentences.
-    because: tuple[str, ...]
+    because: Annotated[
+        tuple[str, ...], Of(lambda one, snapshot: kept_reasons(one.vm, one.obstacles, snapshot))
+    ]
 
 
 class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
@@ -78,27 +66,20 @@ class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     cluster: NamedCluster
     hosts: tuple[NamedHost, ...]
     #: In their order, with those that each waits for.
-    moves: tuple[Annotated[ForeseenMove, move_record], ...]
+    moves: Annotated[tuple[ForeseenMove, ...], Of("plan.steps")]
     #: Whether fewer migrations surely do not take as many VMs off these hosts.
-    proven: bool
+    proven: Annotated[bool, Of("plan.proven")]
     #: How long the migrations are estimated to take.
-    seconds: float
+    seconds: Annotated[float, Of("plan.seconds")]
     #: VMs that the engine itself moves, with the host where each is expected.
-    moved_by_engine: tuple[MovedByEngine, ...]
+    moved_by_engine: Annotated[tuple[MovedByEngine, ...], Of("by_engine")]
     #: VMs that do not leave; none if the hosts become empty.
-    staying: tuple[Annotated[StayingVm, staying_vm], ...]
+    staying: tuple[StayingVm, ...]
 
 
-def evacuation_record(found: Evacuation, snapshot: Snapshot) -> EvacuationRecord:
-    plan = found.plan
-    others = {"moves": plan.steps, "proven": plan.proven, "seconds": plan.seconds}
-    return with_names(EvacuationRecord, found, snapshot, moved_by_engine=found.by_engine, **others)
-
-
-def staying_vm(one: Staying, snapshot: Snapshot) -> StayingVm:
-    because = kept_reasons(one.vm, one.obstacles, snapshot)
-    found = all(obstacle.kind is not ObstacleKind.NOT_FOUND for obstacle in one.obstacles)
-    return with_names(StayingVm, one, snapshot, proven=bool(one.obstacles) and found, because=because)
+def _is_proven(one: Staying) -> bool:
+    kinds = {obstacle.kind for obstacle in one.obstacles}
+    return bool(kinds) and ObstacleKind.NOT_FOUND not in kinds
 
 
 def evacuation_text(found: EvacuationRecord) -> Iterator[str]:
@@ -141,10 +122,10 @@ class MaintenanceRound(Record, frozen=True, omit_defaults=False):
     #: In the order in which they are deactivated.
     hosts: tuple[NamedHost, ...]
     #: The migrations that empty them, with those of this round that each waits for.
-    moves: tuple[Annotated[ForeseenMove, move_record], ...]
+    moves: Annotated[tuple[ForeseenMove, ...], Of("steps")]
     #: VMs that are stopped before, and started again on their hosts afterwards.
     stopped: tuple[NamedVm, ...]
-    moved_by_engine: tuple[MovedByEngine, ...]
+    moved_by_engine: Annotated[tuple[MovedByEngine, ...], Of("by_engine")]
     #: How long the migrations are estimated to take, and then the maintenance.
     migrating_seconds: float
     maintenance_seconds: float
@@ -163,17 +144,19 @@ class HostWithoutRound(Record, frozen=True, omit_defaults=False):
 class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
     """What stands in the way, and the hosts that get a round as well where it alone is relaxed."""
 
-    obstacle: NamedObstacle
+    obstacle: Annotated[
+        NamedObstacle, Of(lambda one, snapshot: named_obstacles((one.obstacle,), snapshot)[0])
+    ]
     hosts: tuple[NamedHost, ...]
     #: Whether its VMs are held back, perhaps for a while only: after a migration, say.
-    held: bool
+    held: Annotated[bool, Of(lambda one, _: bool(one.obstacle.words))]
 
 
 class VmThatStays(Record, frozen=True, omit_defaults=False):
     """A VM that was to be brought back, and why it is not."""
 
     vm: NamedVm
-    because: str
+    because: Annotated[str, Of(lambda kept, snapshot: "; ".join(kept_reasons(*kept, snapshot)))]
 
 
 class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -182,7 +165,7 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     cluster: NamedCluster
     #: How many hosts may be out at once.
     at_once: int
-    rounds: tuple[Annotated[MaintenanceRound, maintenance_round], ...]
+    rounds: tuple[MaintenanceRound, ...]
     #: How many VMs are migrated before rounds; one that is migrated twice counts twice.
     migrations: int
     #: Rounds that any plan for these hosts has, and migrations that any plan has with this many rounds.
@@ -192,14 +175,14 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     proven: bool
     #: How long all of it is estimated to take.
     seconds: float
-    without_round: tuple[HostWithoutRound, ...]
+    without_round: Annotated[tuple[HostWithoutRound, ...], Of("blocked")]
     #: Migrations after the last round that bring VMs back, and how long they are estimated to take.
-    back: tuple[Annotated[ForeseenMove, move_record], ...]
+    back: tuple[ForeseenMove, ...]
     back_seconds: float
-    not_back: tuple[Annotated[VmThatStays, vm_that_stays], ...]
+    not_back: Annotated[tuple[VmThatStays, ...], Of("kept")]
     #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
     #: as there was time to try.
-    relaxed: tuple[Annotated[RelaxedObstacle, relaxed_obstacle], ...]
+    relaxed: Annotated[tuple[RelaxedObstacle, ...], Of("relaxations")]
 
 
 class MaintenancePlans(Record, frozen=True, omit_defaults=False):
@@ -207,25 +190,6 @@ class MaintenancePlans(Record, frozen=True, omit_defaults=False):
 
     format: Literal[1]
     clusters: tuple[ClusterMaintenance, ...]
-
-
-def maintenance_record(plan: MaintenancePlan, snapshot: Snapshot) -> ClusterMaintenance:
-    others = {"without_round": plan.blocked, "not_back": plan.kept, "relaxed": plan.relaxations}
-    return with_names(ClusterMaintenance, plan, snapshot, **others)
-
-
-def maintenance_round(one: Round, snapshot: Snapshot) -> MaintenanceRound:
-    return with_names(MaintenanceRound, one, snapshot, moves=one.steps, moved_by_engine=one.by_engine)
-
-
-def vm_that_stays(one: tuple[str, tuple[Obstacle, ...]], snapshot: Snapshot) -> VmThatStays:
-    vm, obstacles = one
-    return VmThatStays(named_vm(vm, snapshot), "; ".join(kept_reasons(vm, obstacles, snapshot)))
-
-
-def relaxed_obstacle(one: Relaxation, snapshot: Snapshot) -> RelaxedObstacle:
-    (obstacle,) = named_obstacles((one.obstacle,), snapshot)
-    return with_names(RelaxedObstacle, one, snapshot, obstacle=obstacle, held=bool(one.obstacle.words))
 
 
 # -- A plan of rolling maintenance as an administrator reads it: made from nothing but the record.

@@ -17,9 +17,7 @@ from ovirt_placement.answers.plans import remaining_record
 from ovirt_placement.answers.plans.maintenance import (
     EvacuationRecord,
     ForeseenMove,
-    evacuation_record,
     evacuation_text,
-    move_record,
     move_text,
 )
 from ovirt_placement.answers.plans.text import title
@@ -46,13 +44,12 @@ from ovirt_placement.model.names import (
     counted,
     named_vms,
     names_of,
-    with_names,
 )
-from ovirt_placement.model.record import Record
-from ovirt_placement.planning.outages import Start, evacuate, foresee_outage
+from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.planning.outages import evacuate, foresee_outage
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
-from ovirt_placement.rules.catalogue import Violation, filters_in_force
+from ovirt_placement.rules.catalogue import filters_in_force
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.elements.placement import LEAVABLE
 from ovirt_placement.rules.failover.outcomes import ForeseenFailures
@@ -77,8 +74,6 @@ def preview(
     fail_if: Iterable[Condition] = (),
 ) -> WhatIfDocument:
     """The violations, migrations and survived failures that a change of a state comes to."""
-    clusters = dict.fromkeys(change.clusters)
-    outlooks = [foresee(state, change.after, cluster, repair, deadline) for cluster in clusters]
     named = replace(  # what goes is still to be named
         change.after,
         affinity_groups=tuple({**state.group_by_id, **change.after.group_by_id}.values()),
@@ -86,22 +81,12 @@ def preview(
     )
     found = WhatIfDocument(
         clusters=tuple(
-            with_names(
-                ForeseenCluster,
-                one,
-                named,
-                violated=one.rules.violated,
-                repaired=one.rules.repaired,
-                remains_violated=tuple(_staying(one, named)),
-                moves=one.plan.steps,
-                proven=one.plan.proven,
-                doubt=doubt(named, one.cluster),
-            )
-            for one in outlooks
+            with_names(ForeseenCluster, foresee(state, change.after, cluster, repair, deadline), named)
+            for cluster in dict.fromkeys(change.clusters)
         ),
-        maintenance=tuple(evacuation_record(one, named) for one in change.emptied),
+        maintenance=tuple(with_names(EvacuationRecord, one, named) for one in change.emptied),
         conflicts=tuple(change.against),
-        starts=tuple(_start(start, named) for start in change.starts),
+        starts=tuple(with_names(ForeseenStart, one, named) for one in change.starts),
         stopped=named_vms(change.stopped, named),
         fails=(),
     )
@@ -120,11 +105,11 @@ def changed_keys(state: Snapshot, change: KeyChange, against: Sequence[str] = ()
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
     """A rule that the change violates or repairs, with the running VMs that violate it."""
 
-    kind: str
-    asks: str
+    kind: Annotated[str, Of("constraint.family")]
+    asks: Annotated[str, Of("constraint.asks")]
     hard: bool
     groups: tuple[GroupOrRule, ...]
-    vms: tuple[NamedVm, ...]
+    vms: Annotated[tuple[NamedVm, ...], Of("offenders")]
     #: What stands in the way of its repair, as sentences; none of a rule that is repaired.
     because: tuple[str, ...] = ()
 
@@ -133,19 +118,19 @@ class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
     """What becomes of a cluster."""
 
     cluster: NamedCluster
-    violated: tuple[Annotated[ForeseenRule, foreseen_rule], ...]
-    repaired: tuple[Annotated[ForeseenRule, foreseen_rule], ...]
+    violated: Annotated[tuple[ForeseenRule, ...], Of("rules.violated")]
+    repaired: Annotated[tuple[ForeseenRule, ...], Of("rules.repaired")]
     #: Rules that the migrations do not repair.
-    remains_violated: tuple[ForeseenRule, ...]
-    moves: tuple[Annotated[ForeseenMove, move_record], ...]
+    remains_violated: Annotated[tuple[ForeseenRule, ...], Of(lambda one, state: _remaining(one, state))]
+    moves: Annotated[tuple[ForeseenMove, ...], Of("plan.steps")]
     #: VMs that are down, and that no host would take any more once the migrations are made.
     barred: tuple[NamedVm, ...]
     #: VMs that are down, and that there was no time to ask about.
     unjudged_starts: int
     #: Whether fewer migrations surely do not repair as much.
-    proven: bool
+    proven: Annotated[bool, Of("plan.proven")]
     #: Why nothing is planned there now, in words; empty where all is known.
-    doubt: str
+    doubt: Annotated[str, Of(lambda one, state: doubt(state, one.cluster))]
     #: Now, with the change, and once the migrations are made; null without highly available VMs.
     failures_now: ForeseenFailures | None
     failures_changed: ForeseenFailures | None
@@ -161,8 +146,10 @@ class ForeseenStart(Record, frozen=True, omit_defaults=False):
     #: Where it ran before.
     former: NamedHost | None
     #: Of a highly available VM, the engine's: those with more restart earlier. Null of others.
-    priority: int | None
-    refused_by: tuple[str, ...]
+    priority: Annotated[
+        int | None, Of(lambda one, state: state.vm_by_id[one.vm].ha_priority if one.former else None)
+    ]
+    refused_by: tuple[Annotated[str, lambda rule, _: unit_name(rule)], ...]
 
 
 class WhatIfDocument(Document, frozen=True, kw_only=True, tag="what_if"):
@@ -197,25 +184,13 @@ def measures(found: WhatIfDocument) -> dict[str, int | None]:
     }
 
 
-def foreseen_rule(rule: Violation, snapshot: Snapshot) -> ForeseenRule:
-    """A rule with names; what stands in the way of its repair is not known yet."""
-    one = rule.constraint
-    return with_names(ForeseenRule, one, snapshot, kind=one.family, vms=rule.offenders, because=())
-
-
-def _staying(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
+def _remaining(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
     """Of what the change violates, what the migrations do not repair."""
     violated = {(rule.constraint.family, rule.constraint.groups) for rule in one.rules.violated}
     for remaining in one.plan.remaining:
         if (remaining.family, remaining.groups) in violated:
             rule = remaining_record(remaining, snapshot)
             yield ForeseenRule(rule.family, rule.asks, rule.hard, rule.groups, rule.vms, rule.because)
-
-
-def _start(start: Start, snapshot: Snapshot) -> ForeseenStart:
-    priority = None if start.former is None else snapshot.vm_by_id[start.vm].ha_priority
-    refused_by = tuple(map(unit_name, start.refused_by))
-    return with_names(ForeseenStart, start, snapshot, priority=priority, refused_by=refused_by)
 
 
 # -- The question `what-if`: hosts that are emptied, fail or come, and VMs that start.

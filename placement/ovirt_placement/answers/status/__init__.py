@@ -6,23 +6,15 @@ import socket
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Final, TypeVar
 
 import msgspec
 
 from ovirt_placement.answers.document import utc_text
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import (
-    NamedCluster,
-    NamedHost,
-    NamedVm,
-    counted,
-    host_name,
-    vm_name,
-    with_names,
-)
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, counted, host_name, vm_name
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -58,9 +50,9 @@ class WaitingPlanRecord(Record, frozen=True, omit_defaults=False):
 
     cluster: NamedCluster
     plan: str
-    migrations: int
+    migrations: Annotated[int, Of(lambda plan, _: sum(len(move.vms) for move in plan.moves))]
     #: UTC.
-    since: str
+    since: Annotated[str, Of(lambda plan, _: utc_text(plan.since))]
 
 
 class CycleRecord(Record, frozen=True, omit_defaults=False):
@@ -165,17 +157,13 @@ def not_led(config: Config) -> str | None:
 def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> EnforcementRecord:
     from ovirt_placement.store.enforcer.intents import REFUSALS, Cause, Intent, IntentState, Store
     from ovirt_placement.store.enforcer.leader import CycleStore, EnforcerSettingsStore, LeaseStore
-    from ovirt_placement.store.orders import ApprovalStore, PauseStore, WaitingPlan
+    from ovirt_placement.store.orders import ApprovalStore, PauseStore
     from ovirt_placement.store.sql.access import opened
     from ovirt_placement.store.sql.database import StoreUnmade
 
     def ask(kind: type[_Part], question: Callable[[_Part], _Answer]) -> _Answer:
         with opened(kind, config, patience_seconds=_PATIENCE_SECONDS, create=False) as part:
             return question(part)
-
-    def waiting(plan: WaitingPlan) -> WaitingPlanRecord:
-        count = sum(len(move.vms) for move in plan.moves)
-        return with_names(WaitingPlanRecord, plan, snapshot, migrations=count, since=utc_text(plan.since))
 
     def failure(intent: Intent) -> str:
         where = f"{vm_name(intent.vm, snapshot)} to {host_name(intent.target, snapshot)}"
@@ -186,7 +174,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         under_way = len(ask(Store, Store.open_intents))
         last = ask(LeaseStore, LeaseStore.read)
         paused = tuple(pause.sentence for pause in ask(PauseStore, PauseStore.pauses))
-        plans = tuple(map(waiting, ask(ApprovalStore, ApprovalStore.waiting)))
+        plans = ask(ApprovalStore, ApprovalStore.waiting)
         cycle = ask(CycleStore, CycleStore.last)
         its_own = ask(EnforcerSettingsStore, EnforcerSettingsStore.leader_settings)
     except StoreUnmade:
@@ -204,7 +192,7 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         leader=None if leads is None else leads.owner,
         epoch=None if leads is None else leads.epoch,
         paused=paused,
-        waiting=plans,
+        waiting=tuple(with_names(WaitingPlanRecord, one, snapshot) for one in plans),
         last_cycle=ended,
         breakers=tuple(with_names(BreakerRecord, one, snapshot) for one in (cycle.breakers if cycle else ())),
         refusals=tuple(with_names(RefusalRecord, one, snapshot) for one in (cycle.refusals if cycle else ())),

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from itertools import product
+from typing import Annotated
 
 from ovirt_placement.answers.configured import summary
-from ovirt_placement.answers.document import MOST_NAMES, listed, safe_word, typed, upgrade_text
+from ovirt_placement.answers.document import MOST_NAMES, Columns, listed, safe_word, typed, upgrade_text
 from ovirt_placement.answers.proxy import NOT_THIS_USER, ProxyRecord
-from ovirt_placement.answers.question import Columns
 from ovirt_placement.answers.status import EnforcementRecord, degraded_by
 from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot, Vm
@@ -20,9 +20,8 @@ from ovirt_placement.model.names import (
     counted,
     host_name,
     vm_name,
-    with_names,
 )
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.rules.catalogue import UNITS, Violation, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import check, judge_lost
@@ -48,11 +47,11 @@ class LostVm(Record, frozen=True, omit_defaults=False):
     #: Where it could be started now; null where no host takes it, or where that is not known.
     home: NamedHost | None
     #: Whether a host takes it, together with all others that are lost; null where that is not known.
-    could_start: bool | None
-    sentence: str
+    could_start: Annotated[bool | None, Of(lambda one, _: None if one.unjudged else one.home is not None)]
+    sentence: Annotated[str, Of(lambda one, snapshot: _lost_sentence(one, snapshot))]
 
 
-def lost_vm(one: Lost, snapshot: Snapshot) -> LostVm:
+def _lost_sentence(one: Lost, snapshot: Snapshot) -> str:
     crashed = snapshot.vm_by_id[one.vm].crashed
     what = "has crashed" if crashed else f"is {one.status}"
     place = "" if one.host is None else f" on {host_name(one.host, snapshot)}, which is {one.host_status}"
@@ -60,9 +59,7 @@ def lost_vm(one: Lost, snapshot: Snapshot) -> LostVm:
         fate = f"could start on {host_name(one.home, snapshot)}"
     else:
         fate = "whether a host takes it is not known" if one.unjudged else "finds no host"
-    said = f"{vm_name(one.vm, snapshot)} {what}{place}: {fate}"
-    could_start = None if one.unjudged else one.home is not None
-    return with_names(LostVm, one, snapshot, could_start=could_start, sentence=said)
+    return f"{vm_name(one.vm, snapshot)} {what}{place}: {fate}"
 
 
 class FamilyViolations(Record, frozen=True, omit_defaults=False):
@@ -143,7 +140,7 @@ def cluster_status(snapshot: Snapshot, cluster_id: str) -> ClusterStatus:
         ha_reservation=cluster.ha_reservation,
         doubt=doubt(snapshot, cluster.id),
         ha_safe=None if checked is None else checked.safe,
-        lost=tuple(lost_vm(one, snapshot) for one in lost),
+        lost=tuple(with_names(LostVm, one, snapshot) for one in lost),
         failures_survived=None if checked is None else checked.failures_survived,
         units=tuple(rule.name for rule in UNITS.values() if not rule.on_request and rule.enabled_in(cluster)),
         disabled_units=cluster.scheduling_policy.disabled if cluster.scheduling_policy else (),

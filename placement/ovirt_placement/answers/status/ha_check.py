@@ -16,15 +16,15 @@ from msgspec.structs import replace
 
 from ovirt_placement.answers.document import Document
 from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_waited, priority_classes
-from ovirt_placement.answers.status.clusters import LostVm, lost_vm
+from ovirt_placement.answers.status.clusters import LostVm
 from ovirt_placement.model import Snapshot
-from ovirt_placement.model.names import Named, NamedCluster, NamedHost, NamedVm, vm_name, with_names
-from ovirt_placement.model.record import Record
+from ovirt_placement.model.names import Named, NamedCluster, NamedHost, NamedVm, vm_name
+from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.planning.outages import why_unplaced
 from ovirt_placement.rules.elements.verdict import Reason, sentence
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, CheckQuestion, HaCheck, Spread
 from ovirt_placement.rules.failover.measures import ExaminationTask, Examined, Examiner, Measure, examine
-from ovirt_placement.rules.failover.outcomes import Loss, Outside, Proven, Size, may_fail, protected
+from ovirt_placement.rules.failover.outcomes import Loss, Proven, Size, may_fail, protected
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ class LostSet(Failing, frozen=True, omit_defaults=False):
     #: Why; only of the first failures of a cluster.
     because: tuple[UnplacedRecord, ...] = ()
     #: Where the order of the restarts alone is to blame: another order, in which every VM has a home.
-    in_another_order: tuple[Home, ...] = ()
+    in_another_order: Annotated[tuple[Home, ...], Of("otherwise")] = ()
 
 
 class Survived(Failing, frozen=True, omit_defaults=False):
@@ -229,7 +229,7 @@ class RestingVm(Record, frozen=True, omit_defaults=False):
 
     vm: NamedVm
     status: str
-    sentence: str
+    sentence: Annotated[str, Of(lambda one, snapshot: f"{vm_name(one.vm, snapshot)} is {one.status}")]
 
 
 class FailingUnit(Record, frozen=True, omit_defaults=False):
@@ -273,8 +273,8 @@ class CheckedCluster(CheckVerdict, frozen=True, omit_defaults=False):
     #: By the engine's own, softer check.
     by_engine: CheckVerdict
     #: While any is lost, the cluster is not safe.
-    lost: tuple[Annotated[LostVm, lost_vm], ...]
-    outside: tuple[Annotated[RestingVm, resting_vm], ...]
+    lost: tuple[LostVm, ...]
+    outside: tuple[RestingVm, ...]
     #: The order of the restarts, if all hosts failed, by which failures were judged: the highest priority
     #: first.
     restart_order: tuple[PriorityClass, ...]
@@ -320,13 +320,9 @@ def checked_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> Check
 def _lost(one: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
     some = replace(one, unplaced=one.unplaced[:_MOST_VMS])
     because = tuple(why_unplaced(snapshot, some)) if explained else ()
-    return with_names(LostSet, one, snapshot, because=because, in_another_order=one.otherwise)
+    return with_names(LostSet, one, snapshot, because=because)
 
 
 def refusal_text(reasons: Iterable[Reason], snapshot: Snapshot) -> tuple[str, ...]:
     """Why a host refuses a VM, each reason once."""
     return tuple(dict.fromkeys(sentence(reason, snapshot) for reason in reasons)) or (_NOT_FOR_ALL,)
-
-
-def resting_vm(one: Outside, snapshot: Snapshot) -> RestingVm:
-    return with_names(RestingVm, one, snapshot, sentence=f"{vm_name(one.vm, snapshot)} is {one.status}")

@@ -5,16 +5,14 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 from ovirt_placement.answers.configured import Domains, asked_domains
-from ovirt_placement.answers.document import listed, safe_word, typed
+from ovirt_placement.answers.document import Folded, Table, listed, safe_word, typed
 from ovirt_placement.answers.question import (
     CLUSTERS,
     SOME_HOSTS,
     ConfiguredState,
-    Folded,
     Parameter,
     Reads,
     Route,
-    Table,
     question,
 )
 from ovirt_placement.answers.status.ha_check import (

@@ -13,9 +13,9 @@ from ovirt_placement.answers.configured import (
     tagged_in,
     unmatched_names,
 )
-from ovirt_placement.answers.document import Document, KnownState, dated, known_state
+from ovirt_placement.answers.document import Document, KnownState, Table, dated, known_state, table
 from ovirt_placement.answers.proxy import ProxyRecord, ask_local_proxy
-from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, Table, question, table
+from ovirt_placement.answers.question import SOME_CLUSTERS, Reads, Route, question
 from ovirt_placement.answers.rules import rules_check
 from ovirt_placement.answers.status import EnforcementRecord, enforcement, enforcement_text
 from ovirt_placement.answers.status.clusters import (

@@ -5,8 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from ovirt_placement.answers.document import Document
-from ovirt_placement.answers.question import Columns
+from ovirt_placement.answers.document import Columns, Document
 from ovirt_placement.model.names import Named, counted
 from ovirt_placement.model.record import Record
 from ovirt_placement.store.enforcer.observations import HOUR_SECONDS, Sample
