@@ -133,10 +133,12 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Give a connection to read by, without a transaction, whose ends a server would be asked for."""
+        """Give a connection to read by."""
         with self._failing():
             self._check_once()
-            with self._engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            with self._engine.connect() as connection:
+                if self._path is None:  # whose transaction would take two answers more
+                    connection.execution_options(isolation_level="AUTOCOMMIT")
                 yield connection
 
     @contextmanager
