@@ -254,7 +254,7 @@ class _Trips:
     def add(self, intent: Intent) -> None:
         """Take the next migration that ended; one that began before the breaker opened says nothing new."""
         ago = intent.age_seconds
-        if begun_ago(intent) > self.last_ago:
+        if begun_ago(intent) >= self.last_ago:
             return
         if intent.state is IntentState.DONE:
             self.in_a_row, self.last_ago = 0, inf

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
+from ovirt_enforcer.gates.admission import Gates
 from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.settings import EnforcerSettings, Mode, Window
-from ovirt_placement.planning.plan import Plan
+from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Cause, IntentKind, IntentState
 from ovirt_placement.store.orders import Approval, Pause
@@ -23,39 +24,36 @@ def modes(mode: Mode = ENFORCE, **more: Any) -> EnforcerSettings:
     return EnforcerSettings(mode=mode, **more)
 
 
-def test_nothing_passes_before_the_configuration_says_so() -> None:
-    reason = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
-    assert closed(gates(EnforcerSettings())) == ("mode", reason)
+OF_BLUE, OF_PAIR = "cluster blue is in mode observe", "affinity group pair is in mode observe"
+NOT_SET = 'ovirt-enforcer is in observe mode: nothing is migrated; set mode = "enforce" in [enforcer]'
+LENIENT = {"clusters": {"*": ENFORCE}, "groups": {"*": ENFORCE}}
 
 
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        (modes(clusters={"blue": OBSERVE}), "cluster blue is in mode observe"),
-        (modes(clusters={CLUSTER: OBSERVE}), "cluster blue is in mode observe"),
-        (modes(clusters={"*": OBSERVE}), "cluster blue is in mode observe"),
+        (EnforcerSettings(), NOT_SET),
+        (modes(OBSERVE, **LENIENT), NOT_SET),
+        (modes(clusters={"blue": OBSERVE}), OF_BLUE),
+        (modes(clusters={CLUSTER: OBSERVE}), OF_BLUE),
+        (modes(clusters={"*": OBSERVE}), OF_BLUE),
         (modes(clusters={"*": OBSERVE, "blue": ENFORCE}), None),
         (modes(clusters={"red": OBSERVE}), None),
-        (modes(groups={"pair": OBSERVE}), "affinity group pair is in mode observe"),
-        (modes(groups={"g": OBSERVE}), "affinity group pair is in mode observe"),
-        (modes(groups={"*": OBSERVE}), "affinity group pair is in mode observe"),
+        (modes(groups={"pair": OBSERVE}), OF_PAIR),
+        (modes(groups={"g": OBSERVE}), OF_PAIR),
+        (modes(groups={"*": OBSERVE}), OF_PAIR),
         (modes(groups={"*": OBSERVE, "pair": ENFORCE}), None),
         (modes(groups={"other": OBSERVE}), None),
-        (modes(clusters={"blue": OBSERVE}, groups={"pair": ENFORCE}), "cluster blue is in mode observe"),
-        (
-            modes(clusters={"blue": ENFORCE}, groups={"pair": OBSERVE}),
-            "affinity group pair is in mode observe",
-        ),
+        (modes(clusters={"blue": OBSERVE}, groups={"pair": ENFORCE}), OF_BLUE),
+        (modes(clusters={"blue": ENFORCE}, groups={"pair": OBSERVE}), OF_PAIR),
     ],
 )
 def test_the_strictest_mode_counts(settings: EnforcerSettings, why: str | None) -> None:
     assert answer(gates(settings), *WITH_MODES) == (why and ("mode", why))
 
 
-def test_no_mode_of_a_cluster_or_group_is_less_strict_than_that_of_the_engine() -> None:
-    lenient = {"clusters": {"*": ENFORCE}, "groups": {"*": ENFORCE}}
-    assert closed(gates(modes(OBSERVE, **lenient)), *WITH_MODES)[0] == "mode"
-    assert closed(gates(modes(APPROVE, **lenient)), *WITH_MODES)[0] == "approval"
+def test_no_mode_of_a_cluster_or_group_lets_pass_what_waits_for_an_approval() -> None:
+    assert closed(gates(modes(APPROVE, **LENIENT)), *WITH_MODES)[0] == "approval"
 
 
 def test_a_step_that_repairs_nothing_of_a_group_is_none_of_its() -> None:
@@ -163,16 +161,9 @@ def test_the_planner_knows_of_vms_hosts_and_groups() -> None:
     assert asked.frozen_hosts(state) == {}
 
 
-def test_a_vm_of_an_excluded_group_may_be_moved_for_another() -> None:
-    settings = excluding(exclude_groups=("pair",))
-    assert admitted(gates(settings), *NAMED, of=step(groups="k"))
-    assert admitted(gates(settings), *NAMED, of=step(groups="", repairs=()))
-
-
-def test_nothing_makes_room_for_an_excluded_group() -> None:
-    room, repairs = step("b", groups=""), step("a", after=(0,))
-    asked = gates(excluding(exclude_groups=("pair",)))
-    assert closed(asked, *NAMED, of=room, within=plan(room, repairs))[0] == "exclusion"
+@pytest.mark.parametrize("other", [step(groups="k"), step(groups="", repairs=())], ids=["repairs", "room"])
+def test_a_vm_of_an_excluded_group_may_be_moved_for_another(other: Step) -> None:
+    assert admitted(gates(excluding(exclude_groups=("pair",))), *NAMED, of=other)
 
 
 ASKING = EnforcerSettings(mode=Mode.APPROVE)
@@ -186,13 +177,11 @@ def word(of: Plan = BOTH, age: float = 100.0, **fields: Any) -> Approval:
     return Approval(plan=of.id, moves=moves(of), **{**defaults, **fields})
 
 
+IN_MODE = "ovirt-enforcer is in approve mode"
+
+
 def wants(of: Plan) -> str:
-    return f'ovirt-enforcer is in approve mode: "ovirt-enforcer approve {of.id}" lets it'
-
-
-def test_a_plan_waits_for_a_word() -> None:
-    assert closed(gates(ASKING), *WORLD, of=FIRST, within=BOTH) == ("approval", wants(BOTH))
-    assert closed(gates(ASKING), *WORLD, of=FIRST) == ("approval", wants(plan(FIRST)))
+    return f'{IN_MODE}: "ovirt-enforcer approve {of.id}" lets it'
 
 
 def test_each_step_of_the_approved_plan_passes() -> None:
@@ -211,11 +200,6 @@ def test_an_approval_is_used_up_step_by_step(how: str) -> None:
     assert again[0] == "approval"
 
 
-def test_what_was_done_before_the_approval_uses_nothing_up() -> None:
-    earlier = intent(IntentState.DONE, 200)
-    assert admitted(gates(ASKING, approvals=(word(),), history=(earlier,)), *WORLD, of=FIRST, within=BOTH)
-
-
 @pytest.mark.parametrize(
     "other",
     [
@@ -231,23 +215,33 @@ def test_a_plan_that_the_cluster_changed_beneath_is_another(other: Plan) -> None
     assert closed(gates(ASKING, approvals=(word(),)), *WORLD, of=FIRST, within=other) == ("approval", reason)
 
 
-def test_an_approval_expires() -> None:
-    old = word(age=24 * 3600.0)
-    assert admitted(gates(ASKING, approvals=(word(age=24 * 3600.0 - 1),)), *WORLD, of=FIRST, within=BOTH)
-    reason = f"the approval of plan {BOTH.id} by eve has expired; {wants(BOTH)}"
-    assert closed(gates(ASKING, approvals=(old,)), *WORLD, of=FIRST, within=BOTH) == ("approval", reason)
+DAY, EARLIER = 24 * 3600.0, intent(IntentState.DONE, 200)
+EXPIRED = f"the approval of plan {BOTH.id} by eve has expired; {wants(BOTH)}"
 
 
-def test_a_plan_that_was_refused_does_not_ask_for_an_approval() -> None:
-    """The command would say that it does not wait."""
-    asked = gates(ASKING, refused={BOTH.id: "eve on host refused plan p"})
-    reason = "ovirt-enforcer is in approve mode: eve on host refused plan p"
-    assert closed(asked, *WORLD, of=FIRST, within=BOTH) == ("approval", reason)
+@pytest.mark.parametrize(
+    ("remembered", "reason"),
+    [
+        ({}, wants(BOTH)),
+        ({"approvals": (word(cluster="other"),)}, wants(BOTH)),
+        ({"approvals": (word(),), "history": (EARLIER,)}, None),
+        ({"approvals": (word(age=DAY - 1),)}, None),
+        (
+            {"approvals": (word(age=DAY),)},
+            f"the approval of plan {BOTH.id} by eve has expired; {wants(BOTH)}",
+        ),
+        # The command would say that it does not wait.
+        ({"refused": {BOTH.id: "eve on host refused plan p"}}, f"{IN_MODE}: eve on host refused plan p"),
+    ],
+    ids=["none", "of another cluster", "what was done before", "almost expired", "expired", "refused"],
+)
+def test_a_plan_waits_for_a_word_that_counts(remembered: dict[str, Any], reason: str | None) -> None:
+    found = answer(gates(ASKING, **remembered), *WORLD, of=FIRST, within=BOTH)
+    assert found == (reason and ("approval", reason))
 
 
-def test_an_approval_is_of_one_cluster() -> None:
-    elsewhere = word(cluster="other")
-    assert closed(gates(ASKING, approvals=(elsewhere,)), *WORLD, of=FIRST, within=BOTH)[1] == wants(BOTH)
+def test_a_step_of_no_plan_waits_as_one_of_its_own() -> None:
+    assert closed(gates(ASKING), *WORLD, of=FIRST) == ("approval", wants(plan(FIRST)))
 
 
 def test_only_what_is_in_mode_approve_waits() -> None:
@@ -283,10 +277,16 @@ def test_of_both_halves_of_a_group_the_longer_violated_one_counts(cycles: tuple[
     assert (asked.held_groups(snapshot(*PARTS)) == {}) is (max(cycles) == 3)
 
 
-def test_what_makes_room_waits_as_well() -> None:
+@pytest.mark.parametrize(
+    ("gate", "asked"),
+    [
+        ("hold", gates(THRICE, violated_cycles={KEY: 1})),
+        ("exclusion", gates(excluding(exclude_groups=("g",)))),
+    ],
+)
+def test_nothing_makes_room_for_a_group_that_waits_or_is_excluded(gate: str, asked: Gates) -> None:
     room, repairs = step("b", groups=""), step("a", after=(0,))
-    asked = gates(THRICE, violated_cycles={KEY: 1})
-    assert closed(asked, of=room, within=plan(room, repairs))[0] == "hold"
+    assert closed(asked, of=room, within=plan(room, repairs))[0] == gate
 
 
 def test_the_key_of_a_rule_names_its_groups_and_stays_the_same() -> None:
