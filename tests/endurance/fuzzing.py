@@ -67,20 +67,20 @@ _METHODS = ("runFilters", "runCostFunctions", "runLoadBalancing", "discover", "n
 
 _TEXTS = ("", " ", "h1", "Keep", "é保\U0001f600", "a\nb", "&<>]]>", "x" * 300, "0" * 32)
 
-_XML = (
+XML_TOKENS = (
     *(b"<value>", b"</value>", b"<array><data>", b"</data></array>", b"<struct>", b"</struct>", b"<member>"),
     *(b"<name>", b"<int>", b"<i4>", b"<string>", b"</param>", b"<param>", b"<ex:nil/>", b"<nil/>"),
     *(b"<ex:i8>1</ex:i8>", b"<double>1e999</double>", b"<boolean>2</boolean>", b"<base64>=</base64>"),
     *(b"<dateTime.iso8601>x</dateTime.iso8601>", b"<!DOCTYPE a [<!ENTITY x 'y'>]>", b"&x;", b"&lt;", b"&#0;"),
     *(b"<![CDATA[", b"]]>", b"<!--", b"-->", b"<?pi?>", b"\x00", b"\xff\xfe", b"\xef\xbb\xbf"),
-    *(b"encoding='utf-16'", b"encoding='utf-7'", b"encoding='x'", b"9" * 20, b"-", b"\xed\xa0\x80"),
+    *(b"encoding='utf-16'", b"encoding='utf-7'", b"encoding='x'", b"9" * 20, b"-1", b"\xed\xa0\x80"),
 )
 
 
 def read_a_call(chance: random.Random) -> None:
     """What is refused is refused shortly, and so that a client can read it."""
     try:
-        read_question(*read_call(damaged(_call(chance), _XML, chance), _MOST_ELEMENTS))
+        read_question(*read_call(damaged(_call(chance), XML_TOKENS, chance), _MOST_ELEMENTS))
     except Fault as fault:
         refusal = fault
     else:

@@ -67,18 +67,46 @@ def test_what_is_no_weight_is_refused(asked: list[str], pair: tuple[str, Any]) -
         answers.score_answer([pair], asked)
 
 
-@pytest.mark.parametrize("answer", [None, "h1", 5, {"h1": 1}, iter(["h1"]), [1], [None], [["h1"]]])
-def test_what_is_no_list_of_hosts_is_refused(answer: Any) -> None:
-    with pytest.raises(answers.InvalidAnswer):
-        answers.filter_answer(answer, ["h1"])
+NO_VM = (
+    *(
+        "vm1",
+        " ",
+        VM.replace("-", ""),
+        f"{VM} ",
+        f" {VM}",
+        f"{VM}\n",
+        f"{VM}\0",
+        f"{{{VM}}}",
+        f"urn:uuid:{VM}",
+    ),
+    *("1-1-1-1-1", VM[1:], VM[:-1], f"0{VM}", f"{VM}0", VM.replace("2222", "222")),
+    *(
+        VM.replace("22", "222"),
+        "٣" + VM[1:],
+        "g" + VM[1:],
+        VM.replace("1", "\uff11"),
+        VM.replace("-", "\u2013"),
+        VM.replace("-", "_"),
+    ),
+)
+NO_HOSTS = (None, "h1", 5, {"h1": 1}, iter(["h1"]), [1], [None], [["h1"]])
+NO_PAIRS = (5, ["h1"], [("h1",)], [("h1", 1, "U")], [(1, 1)], ["ab"], [{"h1": 1}], [{"h1": 1, 2: 3}])
+NO_MOVE = ("vm", ("vm",), (5, ["h1"]), (VM.encode(), ["h1"]), (VM, "h1"), (VM, [5]), {VM: 0, ("h1",): 0})
 
 
 @pytest.mark.parametrize(
-    "answer", [5, ["h1"], [("h1",)], [("h1", 1, "U")], [(1, 1)], ["ab"], [{"h1": 1}], [{"h1": 1, 2: 3}]]
+    ("take", "answer", "words"),
+    [
+        *((answers.filter_answer, answer, "") for answer in NO_HOSTS),
+        (answers.filter_answer, [10**10000], "a int, which is no host id"),
+        *((answers.score_answer, answer, "") for answer in NO_PAIRS),
+        *((answers.balance_answer, answer, "") for answer in NO_MOVE),
+        *((answers.balance_answer, (vm, ["h1"]), "no VM id") for vm in NO_VM),
+    ],
 )
-def test_what_is_no_list_of_pairs_is_refused(answer: Any) -> None:
-    with pytest.raises(answers.InvalidAnswer):
-        answers.score_answer(answer, ["h1"])
+def test_what_is_no_answer_is_refused(take: Any, answer: Any, words: str) -> None:
+    with pytest.raises(answers.InvalidAnswer, match=words or None):
+        take(answer, ["h1"])
 
 
 @given(ASKED, st.uuids().map(str), st.lists(IDS))
@@ -95,28 +123,12 @@ def test_balance_names_hosts_that_were_asked_or_moves_nothing(
 
 
 @pytest.mark.parametrize(
-    "vm",
-    ["vm1", " ", VM.replace("-", ""), f"{VM} ", f" {VM}", f"{VM}\n", f"{VM}\0", f"{{{VM}}}", f"urn:uuid:{VM}",
-     "1-1-1-1-1", VM[1:], VM[:-1], f"0{VM}", f"{VM}0", VM.replace("2222", "222"), VM.replace("22", "222"),
-     "٣" + VM[1:], "g" + VM[1:], VM.replace("1", "\uff11"), VM.replace("-", "\u2013"), VM.replace("-", "_")],
-)  # fmt: skip
-def test_what_the_engine_cannot_read_as_a_vm_is_refused(vm: str) -> None:
-    with pytest.raises(answers.InvalidAnswer, match="no VM id"):
-        answers.balance_answer((vm, ["h1"]), ["h1"])
-
-
-@pytest.mark.parametrize(
     ("weight", "sent"),
     [(10**10000, 2**31 - 1), (Fraction(-(10**10000)), -(2**31)), (Fraction(10**10000, 3 * 10**9999), 3)],
     ids=["integer", "negative fraction", "small fraction"],
 )
 def test_a_weight_may_be_of_any_size(weight: Any, sent: int) -> None:
     assert array("i", answers.score_answer([("h1", weight)], ["h1"])).tolist() == [sent]
-
-
-def test_an_answer_too_large_to_be_shown_is_refused_all_the_same() -> None:
-    with pytest.raises(answers.InvalidAnswer, match="a int, which is no host id"):
-        answers.filter_answer([10**10000], ["h1"])
 
 
 def test_what_is_refused_is_shown_in_short_and_in_one_line() -> None:
@@ -129,14 +141,6 @@ def test_what_is_refused_is_shown_in_short_and_in_one_line() -> None:
 @pytest.mark.parametrize("answer", [None, ("", []), (None, ["h1"]), (VM, [])])
 def test_nothing_to_balance(answer: Any) -> None:
     assert json.loads(answers.balance_answer(answer, ["h1"])) == ["", []]
-
-
-@pytest.mark.parametrize(
-    "answer", ["vm", ("vm",), (5, ["h1"]), (VM.encode(), ["h1"]), (VM, "h1"), (VM, [5]), {VM: 0, ("h1",): 0}]
-)
-def test_what_is_no_balance_answer_is_refused(answer: Any) -> None:
-    with pytest.raises(answers.InvalidAnswer):
-        answers.balance_answer(answer, ["h1"])
 
 
 @given(
@@ -316,10 +320,13 @@ def test_old_plugins_are_discovered(proxy: RunningProxy) -> None:
     assert set(found["scores"]) == set(found["balance"]) == {"old_style", "engine_away", "talkative"}
 
 
-def test_printed_answers(proxy: RunningProxy) -> None:
-    assert proxy.filters(["old_style"], HOSTS)["result"] == HOSTS
-    assert proxy.scores(["old_style"], HOSTS)["result"] == [[host, 50, "old_style"] for host in HOSTS]
-    assert proxy.balance("old_style", HOSTS)["result"] == [VM, HOSTS[:1]]
+@pytest.mark.parametrize(("unit", "kept", "weight"), [("old_style", HOSTS, 50), ("talkative", HOSTS[:1], 7)])
+def test_printed_answers_are_taken_and_other_prints_are_none(
+    proxy: RunningProxy, unit: str, kept: list[str], weight: int
+) -> None:
+    assert proxy.filters([unit], HOSTS)["result"] == kept
+    assert proxy.scores([unit], HOSTS)["result"] == [[host, weight, unit] for host in HOSTS]
+    assert proxy.balance(unit, HOSTS)["result"] == [VM, HOSTS[:1] if unit == "old_style" else HOSTS[1:]]
 
 
 def test_an_answer_may_wait_in_a_stream_of_the_units_own(proxy: RunningProxy) -> None:
@@ -327,12 +334,6 @@ def test_an_answer_may_wait_in_a_stream_of_the_units_own(proxy: RunningProxy) ->
         assert proxy.filters(["wraps_its_output"], HOSTS[1:])["plugin_errors"] == {}
         assert proxy.filters(["wraps_its_output"], HOSTS[1:])["result"] == HOSTS[1:]
     assert proxy.filters(["old_style"], HOSTS)["result"] == HOSTS
-
-
-def test_other_prints_go_to_the_log(proxy: RunningProxy) -> None:
-    assert proxy.filters(["talkative"], HOSTS)["result"] == HOSTS[:1]
-    assert proxy.scores(["talkative"], HOSTS)["result"] == [[host, 7, "talkative"] for host in HOSTS]
-    assert proxy.balance("talkative", HOSTS)["result"] == [VM, HOSTS[1:]]
 
 
 def test_no_answer_is_a_failure_but_for_balance(proxy: RunningProxy) -> None:

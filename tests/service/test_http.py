@@ -146,26 +146,22 @@ def _run(sent: bytes, *, answers: int) -> bytes:
     return asyncio.run(asyncio.wait_for(run(), 10))
 
 
-def test_a_request_that_waits_is_answered_after_the_end() -> None:
-    assert _run(REQUEST * 3, answers=3).count(b"HTTP/1.1 200") == 3
+@pytest.mark.parametrize(("sent", "answers"), [(REQUEST * 3, 3), (REQUEST + REQUEST[:20], 1)])
+def test_requests_that_wait_are_answered_after_the_end_and_half_a_one_keeps_nothing_open(
+    sent: bytes, answers: int
+) -> None:
+    assert _run(sent, answers=answers).count(b"HTTP/1.1 200") == answers
 
 
-def test_what_is_left_of_half_a_request_keeps_nothing_open() -> None:
-    assert _run(REQUEST + REQUEST[:20], answers=1).count(b"HTTP/1.1") == 1
-
-
-@pytest.mark.parametrize(
-    ("address", "parts"),
-    [("127.0.0.1:80", ("127.0.0.1", 80)), ("[::1]:0", ("::1", 0)), ("localhost:65535", ("localhost", 65535))],
-)
-def test_host_and_port(address: str, parts: tuple[str, int]) -> None:
-    assert split_address(address) == parts
-
-
-@pytest.mark.parametrize("address", ["", "127.0.0.1", ":80", "host:", "host:x", "host:65536", "host:70000"])
-def test_what_is_no_address(address: str) -> None:
-    with pytest.raises(UserError, match=r"^\[part\] listen '.*' is not HOST:PORT"):
-        split_address(address, "[part] listen")
+def test_host_and_port() -> None:
+    for address, parts in (
+        *(("127.0.0.1:80", ("127.0.0.1", 80)), ("[::1]:0", ("::1", 0))),
+        ("localhost:65535", ("localhost", 65535)),
+    ):
+        assert split_address(address) == parts
+    for address in ("", "127.0.0.1", ":80", "host:", "host:x", "host:65536", "host:70000"):
+        with pytest.raises(UserError, match=r"^\[part\] listen '.*' is not HOST:PORT"):
+            split_address(address, "[part] listen")
 
 
 @pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")])
@@ -177,13 +173,13 @@ def test_connections_send_at_once(family: int, host: str) -> None:
             assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
+HOOK = "https://me:geheim@hooks.example:8443/services/geheim?key=geheim#geheim"
+
+
 @pytest.mark.parametrize(
     ("url", "printed"),
     [
-        (
-            "https://me:geheim@hooks.example:8443/services/geheim?key=geheim#geheim",
-            "https://hooks.example:8443",
-        ),
+        (HOOK, "https://hooks.example:8443"),
         ("http://[::1]:9093/api/v2/alerts", "http://[::1]:9093"),
         ("postgresql+psycopg://me:geheim@/placement", "an address that is none"),
         ("https://geheim@host:port/", "an address that is none"),
