@@ -167,8 +167,7 @@ def test_no_verdict_without_a_part_differs_from_what_it_is_with_any_value_of_it(
         assert known == full or answer.unknown
     safe = check(late, CLUSTER).safe
     assert safe is None or all(check(value, CLUSTER).safe is safe for value in values)
-    plan = make_plan(late, CLUSTER)
-    assert not plan.steps or not cluster_status(late, late.clusters[0].id).doubt
+    assert not make_plan(late, CLUSTER).steps or not cluster_status(late, late.clusters[0].id).doubt
     status = cluster_status(late, late.clusters[0].id)
     if status.doubt:
         assert judge_health(None, (), [status], None, None)[0] is not Health.HEALTHY

@@ -289,8 +289,7 @@ def test_where_ranks_by_no_unit_that_the_policy_is_known_to_lack() -> None:
 def test_a_preview_says_what_the_engine_has_not_counted_yet() -> None:
     parts = host("h1", memory_uncounted=True), host("h2"), vm("a", "h1"), vm("b", "h1")
     apart = group("g", APART, "a b")
-    state = snapshot(*parts)
-    found = _previewed(state, apart)
+    found = _previewed(snapshot(*parts), apart)
     (line,) = (one for one in lines(found) if "foreseen" in one)
     assert line.startswith(
         "  not known yet, and no migrations are foreseen: the engine has not counted the memory"

@@ -174,8 +174,7 @@ def test_without_its_line_in_the_catalogue_it_is_missed(page: str, missed: str, 
 @pytest.mark.timeout(300)
 def test_a_kind_of_rule_is_known_by_its_file_alone(tmp_path: Path) -> None:
     blocks = read("add-a-rule.md")
-    tree = carry_out(blocks, tmp_path / "tree", lambda block: block.file == KIND)
-    shown = run(tree, "-c", CROWD)
+    shown = run(carry_out(blocks, tmp_path / "tree", lambda block: block.file == KIND), "-c", CROWD)
     assert shown.stdout.splitlines() == ["['a', 'b', 'c']", "h1 False host_has_tagged", "h2 True"], (
         shown.stderr
     )

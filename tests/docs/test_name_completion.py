@@ -91,8 +91,7 @@ def asked(folder: Path, shell: str, *lines: str, config: Path | None) -> list[li
 
 
 def _arguments(shown: str) -> list[str]:
-    text = shown[shown.rindex("\n[") + 2 : shown.rindex(f"]{_END}")]
-    return text.split("][")
+    return shown[shown.rindex("\n[") + 2 : shown.rindex(f"]{_END}")].split("][")
 
 
 def _typed(terminal: int, text: str, until: str) -> str:

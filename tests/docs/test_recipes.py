@@ -152,8 +152,7 @@ def test_an_alert_comes_as_mail_and_in_slack_and_so_does_its_end(tmp_path: Path,
         "admins@example.com",
         "placement@example.com",
     )
-    assert message["Subject"] == f"ovirt-placement: {line}"
-    assert str(message.get_payload()).strip() == line
+    assert (message["Subject"], str(message.get_payload()).strip()) == (f"ovirt-placement: {line}", line)
     over = f"[over] {sentence(found, NoticeKind.ENGINE_BACK)}"
     assert str(message_from_string(ended).get_payload()).strip() == over
     assert [one.alerts for one in slack.received] == [{"text": line}, {"text": over}]

@@ -71,8 +71,7 @@ def settle(bench: Bench, daemon: Daemon) -> None:
 
 
 def size() -> dict[str, int]:
-    process = psutil.Process()
-    return {"files": process.num_fds(), "threads": threading.active_count()}
+    return {"files": psutil.Process().num_fds(), "threads": threading.active_count()}
 
 
 @pytest.fixture

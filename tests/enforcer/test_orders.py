@@ -213,8 +213,7 @@ def test_a_store_that_is_made_again_or_restored_has_a_record_of_who_did_it(
 ) -> None:
     monkeypatch.setenv("STATE_DIRECTORY", str(tmp_path))
     saved = tmp_path / "saved"
-    assert ask("pause").status == 0
-    assert ask(f"store backup {saved}", of=placement).status == 0
+    assert (ask("pause").status, ask(f"store backup {saved}", of=placement).status) == (0, 0)
     for lost in ("store.db", "store.db-wal", "store.db-shm"):
         (tmp_path / lost).unlink(missing_ok=True)
     assert ask("store init", of=placement).status == 0

@@ -332,8 +332,7 @@ def test_there_and_back_is_where_it_was() -> None:
     simulated = SimulatedCluster(BUSY, CLUSTER)
     for target in ("h2", "h3", "h1"):
         move(simulated, "a", target)
-    assert simulated.snapshot.hosts == BUSY.hosts
-    assert simulated.snapshot.vms == BUSY.vms
+    assert (simulated.snapshot.hosts, simulated.snapshot.vms) == (BUSY.hosts, BUSY.vms)
     assert simulated.placement == SimulatedCluster(BUSY, CLUSTER).placement
 
 

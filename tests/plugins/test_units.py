@@ -188,8 +188,7 @@ def test_balance_spreads_ha_before_load_and_answers_two_fields_when_all_is_even(
     assert balanced(served, HOSTS) == [vm_id(0), ["h2", "h3"]]
     assert balanced(served, HOSTS, over_utilization="301") == [vm_id(9), ["h2", "h3"]]
     publisher.publish(snapshot(RESERVING, *map(host, HOSTS), crowd[0]))
-    assert balanced(served, HOSTS) == ["", []]
-    assert balanced(served, ["unknown"]) == ["", []]
+    assert (balanced(served, HOSTS), balanced(served, ["unknown"])) == (["", []], ["", []])
 
 
 def test_load_moves_no_ha_vm_to_where_it_would_crowd(served: tuple[Publisher, ServerProxy]) -> None:
@@ -276,10 +275,8 @@ def ranks(proxy: ServerProxy, vm_id: str, *hosts: str, tie: str = "engine", **ot
 
 
 def test_filter_keeps_every_round_and_refuses_what_the_operator_refuses(keyed: ServerProxy) -> None:
-    assert accepted(keyed, "new") == ["h1", "h2", "h3", "h5"]
-    assert accepted(keyed, "new", "h4") == []
-    assert accepted(keyed, "new", final="0") == ["h1", "h2", "h3"]
-    assert accepted(keyed, "large") == []
+    assert (accepted(keyed, "new"), accepted(keyed, "new", "h4")) == (["h1", "h2", "h3", "h5"], [])
+    assert (accepted(keyed, "new", final="0"), accepted(keyed, "large")) == (["h1", "h2", "h3"], [])
     assert accepted(keyed, "large", overhead="999") == ["h1", "h2", "h3", "h5"]
 
 
@@ -295,8 +292,7 @@ def test_a_tie_is_drawn_unless_the_engine_shall_decide(keyed: ServerProxy) -> No
     first: set[str] = set()
     while first != {"h1", "h2"}:  # that it never ends is as likely as that no one ever wins a lottery
         found = ranks(keyed, "large", "h1", "h2", "h3", tie="random", overhead="0")
-        assert sorted(found.values()) == [0, 1, 2]
-        assert found["h3"] == 2
+        assert (sorted(found.values()), found["h3"]) == ([0, 1, 2], 2)
         first.add(min(found, key=found.__getitem__))
 
 

@@ -127,8 +127,7 @@ def test_filters_intersect_and_get_their_arguments(
 
 
 def test_no_hosts_need_no_unit(proxy: RunningProxy) -> None:
-    assert proxy.filters(["KeepFirst"], [])["result"] == []
-    assert proxy.scores(["Weigh"], [])["result"] == []
+    assert (proxy.filters(["KeepFirst"], [])["result"], proxy.scores(["Weigh"], [])["result"]) == ([], [])
     assert proxy.balance("Move", [])["result"] == ["", []]
 
 
@@ -185,8 +184,7 @@ def test_many_hosts(proxy: RunningProxy) -> None:
     hosts = [f"{number:08d}-aaaa-bbbb-cccc-{number:012d}" for number in range(5000)]
     assert proxy.filters(["KeepOdd"], hosts)["result"] == [host for host in hosts if host[-1] in "13"]
     weights = proxy.scores(["WeighSome"], [*hosts, "h1", "h2"])["result"]
-    assert len(weights) == 5002
-    assert weights[0] == [hosts[0], 3, "WeighSome"]
+    assert (len(weights), weights[0]) == (5002, [hosts[0], 3, "WeighSome"])
 
 
 @pytest.mark.parametrize(
@@ -237,8 +235,7 @@ def test_no_properties_may_come_as_empty_text_or_as_nothing(proxy: RunningProxy,
 @pytest.mark.parametrize("unit", ["RaisingFilter", "SilentFilter", "NoSuchUnit"])
 def test_a_failing_filter_accepts_and_is_reported(proxy: RunningProxy, unit: str) -> None:
     answer = proxy.filters([unit, "KeepOdd"], HOSTS)
-    assert answer["result"] == ["h1", "h3"]
-    assert answer["result_code"] == 1
+    assert (answer["result"], answer["result_code"]) == (["h1", "h3"], 1)
     (sentence,) = answer["plugin_errors"][unit]
     assert "filtered no host" in sentence
     assert "Traceback" not in sentence

@@ -91,8 +91,7 @@ def test_decisions_are_recorded(folder: Path, tmp_path: Path) -> None:
         proxy.balance("Keep", HOSTS)
     filtered, scored, balanced = [json.loads(line) for line in file.read_text().splitlines()]
     assert (filtered["method"], filtered["vm"], filtered["hosts"]) == ("runFilters", "vm", HOSTS)
-    assert filtered["properties"] == {"keep_count": "2"}
-    assert filtered["fallen"] == {"h3": ["Keep"]}
+    assert (filtered["properties"], filtered["fallen"]) == ({"keep_count": "2"}, {"h3": ["Keep"]})
     assert filtered["failures"] == {"Failing": "raised"}
     assert filtered["failure_sentences"] == {"Failing": "raised OSError: the disk is full"}
     assert scored["weights"] == {"Keep": [5, 5, 5]}

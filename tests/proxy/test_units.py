@@ -40,8 +40,7 @@ def test_plugins_are_shut_off_from_the_machine(service: str, tmp_path: Path) -> 
 @pytest.mark.parametrize("service", SERVICES)
 def test_plugins_run_as_a_user_of_their_own_and_cannot_be_changed(service: str) -> None:
     settings = dict(re.findall(r"^(\w+)=(.*)$", (PACKAGING / service).read_text(), re.MULTILINE))
-    assert settings["User"] == "ovirt-scheduler-proxy"
-    assert settings["ProtectSystem"] == "strict"
+    assert (settings["User"], settings["ProtectSystem"]) == ("ovirt-scheduler-proxy", "strict")
     assert settings["StartLimitIntervalSec"] == "0"
 
 

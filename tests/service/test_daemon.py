@@ -70,8 +70,7 @@ def report(process: subprocess.Popen[str], word: str) -> None:
 @pytest.mark.parametrize("program", [PLAIN, ASYNC])
 def test_a_loop_that_hangs_falls_silent_until_it_gets_on(program: str, tmp_path: Path) -> None:
     with systemd(tmp_path) as listening, running(program, listening.environment(0.15)) as process:
-        reported = listening.hear_until("WATCHDOG=1", 3)
-        assert reported.count("READY=1") == 1
+        assert listening.hear_until("WATCHDOG=1", 3).count("READY=1") == 1
         report(process, "hang")
         assert listening.count(1.0) <= 1, "one may have been on its way"
         report(process, "go on")

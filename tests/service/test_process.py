@@ -93,8 +93,7 @@ def test_every_command_starts_so() -> None:
         script = (BIN / name).read_text()
         (source,) = (line for line in script.splitlines() if line.startswith("from ovirt"))
         program = f"import sys\n{source}\nprint('msgspec' in sys.modules)"
-        done = ran(sys.executable, "-c", program)
-        assert done.stdout == "False\n", name
+        assert ran(sys.executable, "-c", program).stdout == "False\n", name
 
 
 #: As a thread is that the system has, and that lacks the memory for its first step: nothing comes of it.

@@ -54,8 +54,7 @@ def test_it_serves_its_state_and_ends_cleanly(state: Path) -> None:
             served = ask(f"{url}/simulator/state")
             assert [vm["name"] for vm in served["vms"]] == [f"vm-{n:05}" for n in range(1, 9)]
             process.send_signal(number)
-            assert process.wait(20) == 0
-            assert process.stdout.read() == ""
+            assert (process.wait(20), process.stdout.read()) == (0, "")
 
 
 @pytest.mark.parametrize(

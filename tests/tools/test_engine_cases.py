@@ -222,8 +222,7 @@ def test_both_go_alike_through_a_table_of_java(calls: list[tuple[bool, str]]) ->
 @given(st.lists(IDS, max_size=8), st.floats(-1e30, 1e30), st.integers(-(2**40), 2**40))
 def test_ids_and_numbers_of_java_are_alike(ids: list[str], number: float, whole: int) -> None:
     assert sorted(ids, key=ranks.in_order) == sorted(ids, key=weights.guid_order)
-    assert ranks.single(number) == weights.float32(number)
-    assert ranks.wrapped(whole) == weights.as_int(whole)
+    assert (ranks.single(number), ranks.wrapped(whole)) == (weights.float32(number), weights.as_int(whole))
     small = number / 1e22
     assert ranks.rounded(small) == weights.math_round(small)
     for divisor in (0, number):

@@ -92,8 +92,7 @@ def test_both_are_asked_what_is_carried_out_beforehand() -> None:
 
 
 def _full(question: Question) -> dict[str, Any]:
-    hosts = [{**one, "free_mb": 0} for one in question.state["hosts"]]
-    return {**question.state, "hosts": hosts}
+    return {**question.state, "hosts": [{**one, "free_mb": 0} for one in question.state["hosts"]]}
 
 
 def test_an_exception_is_a_difference_on_either_side() -> None:

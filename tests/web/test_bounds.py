@@ -255,8 +255,7 @@ async def test_of_1000_wrong_log_ins_at_once_the_engine_is_asked_five_and_then_e
         return ("victim", str(number)) if by == "name" else (f"name-{number}", "192.0.2.1")
 
     tasks = await begun(at.log_in(*who(number)) for number in range(1000))
-    assert len(at.asked) == 5
-    assert at.pauses == 8
+    assert (len(at.asked), at.pauses) == (5, 8)
     # From elsewhere, and with another name, nobody notices.
     assert await at.log_in("other", "203.0.113.9", RIGHT) == "in"
     at.ends.set()

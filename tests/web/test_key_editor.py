@@ -40,8 +40,7 @@ def looked(page: Page, cookie: str, path: str, form: dict[str, str]) -> tuple[An
     """What would come of it, and the form with which it is done."""
     answer = page.ask(path, cookie=cookie, form={**form, "csrf": page.csrf(cookie)})
     was = re.search(r'name="was" value="([^"]*)"', answer.text)
-    done = {"csrf": page.csrf(cookie), "was": was[1] if was else "", "do": "yes"}
-    return answer, form | done
+    return answer, form | {"csrf": page.csrf(cookie), "was": was[1] if was else "", "do": "yes"}
 
 
 def do(page: Page, cookie: str, path: str, form: dict[str, str]) -> Answer:

@@ -73,8 +73,7 @@ def test_a_browser_has_sessions_of_both(two: Two) -> None:
     assert "western" in two.west.ask("/", Cookie=both).text
     assert "c2" in two.east.ask("/", Cookie=both).text
     assert two.west.ask("/log-out", Cookie=both, form={"csrf": two.west.csrf(west)}).status == 303
-    assert two.west.ask("/", Cookie=both).status == 303
-    assert two.east.ask("/", Cookie=both).status == 200
+    assert (two.west.ask("/", Cookie=both).status, two.east.ask("/", Cookie=both).status) == (303, 200)
 
 
 def test_the_clusters_of_all_are_seen_by_who_is_logged_in_there(two: Two) -> None:

@@ -104,8 +104,7 @@ def test_7_answers_are_neither_kept_nor_guessed_nor_handed_on(page: Page) -> Non
     cookie = page.session()
     for view in [*VIEWS, "/api/v1/status", "/nothing"]:
         headers = page.ask(view, cookie=cookie).headers
-        assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
+        assert (headers["x-content-type-options"], headers["referrer-policy"]) == ("nosniff", "no-referrer")
         assert headers["cross-origin-resource-policy"] == "same-origin"
         assert headers["cache-control"] == "no-store"
     assert page.ask("/static/page.css").headers["cache-control"] == "no-cache"
@@ -196,7 +195,5 @@ def test_16_what_is_asked_is_bounded_and_what_fails_says_nothing_of_the_inside(p
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(CHECKOUT / "packaging" / "ovirt-placement-web.service")
     unit = dict(parser["Service"])
-    assert unit["User"] == "ovirt-placement-web"
-    assert unit["ProtectSystem"] == "strict"
-    assert unit["ReadWritePaths"] == "-/var/lib/ovirt-placement"
-    assert unit["CapabilityBoundingSet"] == ""
+    assert (unit["User"], unit["ProtectSystem"]) == ("ovirt-placement-web", "strict")
+    assert (unit["ReadWritePaths"], unit["CapabilityBoundingSet"]) == ("-/var/lib/ovirt-placement", "")

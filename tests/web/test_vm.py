@@ -71,8 +71,7 @@ def test_what_the_proxy_answered_last_stands_with_the_vm(page: Page, proxy: Runn
     eventually(lambda: record.exists() and b'"waits"' in record.read_bytes())
     heading = re.compile(r"runFilters \([\d.]+ ms, request [\w-]+\): 1 of 2 hosts passed")
     page.until(lambda: heading.search(page.seen("/vm/waits")) is not None)
-    text = page.seen("/vm/waits")
-    assert "alpha dropped no reason is recorded Picky beta passed" in text
+    assert "alpha dropped no reason is recorded Picky beta passed" in page.seen("/vm/waits")
     assert "Its record has no decision about this VM." in page.seen("/vm/guest")
 
 
@@ -137,8 +136,7 @@ def test_a_vm_that_runs_needs_no_room(page: Page) -> None:
 
 def test_the_restart_order_is_shown_with_what_the_engine_does_not_wait_for(page: Page) -> None:
     named = HOSTILE.replace("\u202e", "\\u202e")
-    text = page.seen("/ha/c1")
-    order = text.partition("Restart order")[2]
+    order = page.seen("/ha/c1").partition("Restart order")[2]
     assert re.search(rf"50 {re.escape(named)} , front", order) or f"50 {named}, front" in order
     assert "may restart too early by" in order
     assert "front-after-back" in order

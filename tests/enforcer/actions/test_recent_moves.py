@@ -212,8 +212,7 @@ def done(age: float) -> Intent:
 
 def test_a_vm_that_somebody_moved_back_is_left_alone_for_a_while() -> None:
     assert backoff(at("h1"), [done(100.0)]).undone.keys() == {"a"}
-    assert backoff(at("h1"), [done(901.0)]).undone == {}
-    assert backoff(at("h2"), [done(100.0)]).undone == {}
+    assert (backoff(at("h1"), [done(901.0)]).undone, backoff(at("h2"), [done(100.0)]).undone) == ({}, {})
 
 
 def test_longer_each_time() -> None:
@@ -251,8 +250,7 @@ def test_who_undid_it_and_when_the_events_of_the_engine_show(
     ]  # fmt: skip
     monkeypatch.setattr(recent_moves.events, "find_migration_events", lambda *_: found)
     moves = Moves(cast("EngineConnection", None), SECONDS, lambda: 0.0)
-    assert moves.undone_after(ours, "h1") == after
-    assert moves.who_moved("a", {"ours"}) == by
+    assert (moves.undone_after(ours, "h1"), moves.who_moved("a", {"ours"})) == (after, by)
 
 
 def test_a_vm_is_not_sent_back_to_where_it_was_taken_from() -> None:
@@ -270,8 +268,7 @@ class Watched:
     def sees(self, place: str | None, *ours: Intent, drained: str = "") -> set[str]:
         self.now += 60.0
         hosts = [host(name, status="maintenance" if name == drained else "up") for name in ("h1", "h2", "h3")]
-        state = snapshot(*hosts, vm("v", place), vm("w", "h1"))
-        self._moves.observe(state, ours)
+        self._moves.observe(snapshot(*hosts, vm("v", place), vm("w", "h1")), ours)
         return {*self._moves.restless}
 
 
@@ -304,8 +301,7 @@ def test_hosts_that_are_drained_one_after_another_make_nobody_restless() -> None
 def test_who_comes_back_is_restless_until_it_rests_long_enough() -> None:
     watched = Watched()
     assert not any(watched.sees(place) for place in ("h1", "h2", "h1"))
-    seen = [bool(watched.sees("h2")) for _ in range(20)]
-    assert seen == [True] * 15 + [False] * 5
+    assert [bool(watched.sees("h2")) for _ in range(20)] == [True] * 15 + [False] * 5
 
 
 def test_our_own_migrations_do_not_count() -> None:

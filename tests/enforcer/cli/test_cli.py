@@ -103,8 +103,7 @@ def test_a_daemon_is_ready_dry_by_default_and_ends_cleanly(
         while "observe mode" not in daemon.stderr.readline():
             pass
         daemon.send_signal(number)
-        assert daemon.wait(30) == 0
-        assert daemon.stdout.read() == ""
+        assert (daemon.wait(30), daemon.stdout.read()) == (0, "")
         assert "Traceback" not in daemon.stderr.read()
 
 

@@ -302,8 +302,7 @@ def test_totals_and_a_line_a_day(bench: Bench) -> None:
     assert rules == "  violations: at most 5 hard and 1 soft at once"  # of both clusters, in one hour
     assert reservation == "  HA reservation: not satisfied on 1 day; at most 7 VMs cannot restart"
     assert titles.split() == ["day", "plans", "migrations", "failed", "hard", "soft", "cannot", "restart"]
-    assert len(days) == 8
-    assert days[-1].split()[1:6] == ["1", "1", "0", "5", "0"]
+    assert (len(days), days[-1].split()[1:6]) == (8, ["1", "1", "0", "5", "0"])
     assert days[0].split()[4:] == ["-", "-", "-"]
     answer = bench.document("history", "HistoryDocument")
     assert (answer["kind"], answer["cluster"], answer["totals"]["hard"]) == ("history", None, 5)

@@ -54,8 +54,7 @@ def test_a_pause_counts_from_the_next_reading_on(tmp_path: Path, opening: Openin
         assert admitted(memory.gates())
         pauses = opening(PauseStore)
         pauses.pause(CLUSTER, cluster_name="blue", reason="", set_by="eve", seconds=None)
-        assert why(memory.gates()) == "pause"
-        assert why(before) == "pause"
+        assert (why(memory.gates()), why(before)) == ("pause", "pause")
         pauses.resume(CLUSTER, set_by="eve")
         assert admitted(memory.gates())
 

@@ -116,8 +116,7 @@ def test_it_knows_the_host_and_no_secret(
     commands.start(kind, stage.run, stage.host)
     assert stage.ended(commands, kind).status == 0
     environment = ast.literal_eval(seen.read_text())
-    assert environment["MAINTENANCE_HOST"] == "h1"
-    assert environment["MAINTENANCE_HOST_ID"] == stage.host.host
+    assert (environment["MAINTENANCE_HOST"], environment["MAINTENANCE_HOST_ID"]) == ("h1", stage.host.host)
     assert environment["PATH"]
     assert not {"hidden"} & {*environment.values()}
 

@@ -45,8 +45,7 @@ def test_as_many_go_back_as_were_asked_for(back: Return, tmp_path: Path) -> None
     with stage(tmp_path, STATE) as played:
         played.began(back=back).play(LONG)
         assert played.run.state is RunState.DONE
-        assert played.run.message == "2 done"
-        assert played.violated == set()
+        assert (played.run.message, played.violated) == ("2 done", set())
         away = {name for name, host in where(played).items() if host != HOMES[name]}
     if back is Return.ALL:
         assert away == set()

@@ -50,8 +50,7 @@ def assert_well_ended(played: Stage) -> None:
     assert played.all_up
     assert played.engine.snapshot().draining_hosts == ()
     assert not any(one.draining for one in played.run.hosts)
-    assert played.violated == set()
-    assert played.most_away == 1
+    assert (played.violated, played.most_away) == (set(), 1)
     assert upgrade_shown(played) == (False, "maintenance-run")
     for name in ("h1", "h2"):
         codes = Counter(played.codes(name))

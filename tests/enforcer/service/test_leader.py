@@ -65,8 +65,7 @@ def test_one_leads_and_the_other_watches(world: World) -> None:
     one, other = world.enforcer("one"), world.enforcer("other")
     assert one.tend()
     assert not other.tend()
-    assert (one.epoch, other.epoch) == (1, 0)
-    assert (one.known, other.known) == ("one", "one")
+    assert (one.epoch, other.epoch, one.known, other.known) == (1, 0, "one", "one")
     for _ in range(20):
         world.sleep(one.seconds_until_due())
         assert one.tend()

@@ -181,8 +181,7 @@ def test_what_has_to_do_with_something_else_goes_on() -> None:
     vms = (*STATE.vms, vm("x", "h1"), vm("y", "h1"))
     state = snapshot(*STATE.hosts, *vms, *STATE.affinity_groups, group("pair", APART, "x y"))
     under_way = UnderWay(replace(PLAN, steps=(*PLAN.steps, other)))
-    assert under_way.leave_out(state, {"c"}) == {0, 1, 2}
-    assert list(under_way.ready()) == [3]
+    assert (under_way.leave_out(state, {"c"}), list(under_way.ready())) == ({0, 1, 2}, [3])
 
 
 def test_a_step_waits_until_the_engine_counts_the_room_that_another_has_made(tmp_path: Path) -> None:

@@ -131,8 +131,7 @@ def test_first_it_says_that_anything_may_have_happened_then_each_event_once(
 ) -> None:
     assert next_of(changes).missed
     engine.vms.start("a")
-    codes = [event.code for event in next_of(changes).events]
-    assert codes
+    assert [event.code for event in next_of(changes).events]
     engine.vms.stop("a")
     assert 33 in [event.code for event in next_of(changes).events]
     assert not changes.pop_changes().events

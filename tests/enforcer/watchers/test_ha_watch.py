@@ -115,8 +115,7 @@ def test_old_statistics_prove_nothing_and_clear_nothing(bench: Bench) -> None:
     bench.now += 121.0
     bench.show(STATE)
     eventually(bench.delivered)
-    assert bench.ears.kinds[2:] == [NoticeKind.HA_ALL_CLEAR]
-    assert bench.value("safe", cluster="blue") == 1
+    assert (bench.ears.kinds[2:], bench.value("safe", cluster="blue")) == ([NoticeKind.HA_ALL_CLEAR], 1)
 
 
 def test_a_restart_and_another_epoch_report_nothing_again(bench: Bench) -> None:
@@ -151,8 +150,7 @@ def test_what_nobody_took_is_offered_again(bench: Bench) -> None:
 
 def test_a_reservation_that_is_switched_off_takes_its_alert_back(bench: Bench) -> None:
     bench.show(UNSAFE)
-    assert bench.value("safe", cluster="blue") == 0
-    assert bench.value("vms_without_home", cluster="blue") == 1
+    assert (bench.value("safe", cluster="blue"), bench.value("vms_without_home", cluster="blue")) == (0, 1)
     assert bench.value("failures_survived", cluster="blue") == 0
     off = replace(UNSAFE, clusters=(cluster("c1", name="blue"),))
     bench.show(off)

@@ -94,8 +94,7 @@ def served(installed: Machine) -> Iterator[Machine]:
 
 
 def test_services_start_by_their_units_and_doctor_finds_nothing(served: Machine) -> None:
-    found = json.loads(served.runs("ovirt-placement", "doctor", "--json"))
-    assert found["findings"] == []
+    assert json.loads(served.runs("ovirt-placement", "doctor", "--json"))["findings"] == []
     for user in ("root", "ovirt-placement-web"):
         status = json.loads(served.tries("ovirt-placement", "status", "--json", user=user).stdout)
         assert "HostAffinityFilter" in status["proxy"]["units"], status["proxy"]

@@ -40,8 +40,7 @@ def upgraded(build: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def test_what_a_site_has_is_kept(upgraded: Machine) -> None:
     assert "changed by hand" in upgraded.read(CONFIGURATION)
-    assert upgraded.read(PLUGIN) == OWN
-    assert upgraded.read(STORE) == "not touched\n"
+    assert (upgraded.read(PLUGIN), upgraded.read(STORE)) == (OWN, "not touched\n")
     for unit in ("ovirt-scheduler-proxy.service", "ovirt-scheduler-proxy.socket"):
         assert upgraded.tries("systemctl", "is-enabled", unit).stdout == "enabled\n", unit
 
@@ -70,8 +69,7 @@ def test_removal_keeps_configuration_and_store(upgraded: Machine) -> None:
         upgraded.tries("systemctl", "enable", unit.name.replace("@", "@east"))
     upgraded.dnf("remove", "ovirt-placement*", "ovirt-scheduler-proxy")
     assert "changed by hand" in upgraded.read(f"{CONFIGURATION}.rpmsave")
-    assert upgraded.read(STORE) == "not touched\n"
-    assert upgraded.read(PLUGIN) == OWN
+    assert (upgraded.read(STORE), upgraded.read(PLUGIN)) == ("not touched\n", OWN)
     left = upgraded.shell(
         "find /usr/libexec/ovirt-placement /usr/bin /usr/lib/systemd /etc/systemd/system -name '*ovirt*' || :"
     )

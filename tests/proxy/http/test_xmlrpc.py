@@ -48,8 +48,7 @@ def read(body: bytes) -> Any:
 def test_reading_agrees_with_the_standard_library(parameters: list[Any]) -> None:
     body = xmlrpc.client.dumps(tuple(parameters), "someMethod").encode()
     expected, method = xmlrpc.client.loads(body)
-    found = read(body)
-    assert found == (method, list(expected))
+    assert read(body) == (method, list(expected))
 
 
 @given(VALUES)

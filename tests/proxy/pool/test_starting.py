@@ -163,8 +163,7 @@ def test_a_call_does_not_spend_its_tries_on_workers_that_die_with_the_zygote(tmp
             (folder / f"{name}.go").touch()
             assert calls[name].result()["result_code"] == 0
         assert kill_zygote(proxy)
-        answer = calls[longest].result()
-        assert answer == well(HOSTS[1:])
+        assert calls[longest].result() == well(HOSTS[1:])
 
 
 def kill_worker(proxy: RunningProxy) -> bool:
@@ -190,8 +189,7 @@ def test_no_call_is_lost_while_workers_and_zygotes_are_killed(
         done = 0
         with proxy.client() as client:
             while not over.is_set():
-                answer = client.runFilters(["Healthy"], HOSTS, "vm", {})
-                assert answer == well(HOSTS[1:])
+                assert client.runFilters(["Healthy"], HOSTS, "vm", {}) == well(HOSTS[1:])
                 done += 1
         return done
 
@@ -255,8 +253,7 @@ def test_an_import_that_ends_or_holds_up_its_process_costs_its_own_units(tmp_pat
     )
     with serving(tmp_path, config=CONFIG, defective=defective, healthy=HEALTHY) as proxy:
         answer = proxy.filters(["Defective", "Healthy"], HOSTS)
-        assert answer["result"] == HOSTS[1:]
-        assert list(answer["plugin_errors"]) == ["Defective"]
+        assert (answer["result"], list(answer["plugin_errors"])) == (HOSTS[1:], ["Defective"])
         eventually(lambda: "defective.py: cannot be loaded: its import" in proxy.log)
         assert not [left for left in proxy.descendants() if left.name() == "sleep"]
 

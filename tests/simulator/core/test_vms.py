@@ -38,8 +38,7 @@ def test_a_host_is_busier_with_a_vm_than_without() -> None:
     engine.vms.start("v")
     engine.advance(10)
     busy = engines.host(engine, "h1")
-    assert busy.cpu_percent == pytest.approx(10 + 2 * 50 / 4)
-    assert busy.load_average_5m == 3 + 1
+    assert (busy.cpu_percent, busy.load_average_5m) == (pytest.approx(10 + 2 * 50 / 4), 3 + 1)
     assert busy.memory_free_mb == 8000 - 1000
 
 
@@ -159,8 +158,7 @@ def test_what_cannot_start_is_refused_with_an_event() -> None:
         " See below for details:, The host h1 did not satisfy internal filter Memory because"
         " its available memory is too low (100 MB) to run the VM.]"
     )
-    assert engines.refused(engine.vms.start, "nobody").http_status == 400
-    assert engines.codes(engine) == [54, 54]
+    assert (engines.refused(engine.vms.start, "nobody").http_status, engines.codes(engine)) == (400, [54, 54])
 
 
 def test_what_the_state_file_found_under_way_goes_on() -> None:

@@ -95,8 +95,7 @@ def test_migrations_fail_on_demand(control: Control, system: SystemService) -> N
 
 
 def test_the_state_can_be_taken_out(engine: Engine, control: Control) -> None:
-    snapshot = state_file.loads(control("GET", "/state").body)
-    assert snapshot == engine.snapshot()
+    assert state_file.loads(control("GET", "/state").body) == engine.snapshot()
 
 
 @pytest.mark.parametrize(

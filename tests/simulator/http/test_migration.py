@@ -50,8 +50,7 @@ def test_searches_show_it(system: SystemService) -> None:
 
 def test_the_answer_has_a_job(engine: Engine, api: Api, system: SystemService) -> None:
     reply = api("vms/web2/migrate", "POST", '<action><host id="host1"/></action>')
-    assert reply.status == 200
-    assert [node.tag for node in reply.xml] == ["job", "status", "vm"]
+    assert (reply.status, [node.tag for node in reply.xml]) == (200, ["job", "status", "vm"])
     assert reply.xml.findtext("status") == "complete"
     job = system.jobs_service().job_service(reply.xml.find("job").get("id"))
     assert job.get().status == types.JobStatus.STARTED
@@ -224,8 +223,7 @@ def test_a_host_by_unknown_name(api: Api, system: SystemService) -> None:
 def test_a_refused_action_has_the_fault_inside(api: Api) -> None:
     body = '<action><force>true</force><host id="host1"/></action>'
     reply = api("vms/spare/migrate", "POST", body)
-    assert reply.status == 409
-    assert [node.tag for node in reply.xml] == ["fault", "status"]
+    assert (reply.status, [node.tag for node in reply.xml]) == (409, ["fault", "status"])
     assert [node.tag for node in reply.xml.find("fault")] == ["detail", "reason"]
     assert reply.xml.findtext("status") == "failed"
 

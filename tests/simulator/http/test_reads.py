@@ -76,8 +76,7 @@ def test_a_groups_member_lists_have_names(system: SystemService) -> None:
 
 def test_any_cluster_gives_a_group_but_lists_only_its_own(system: SystemService) -> None:
     second = system.clusters_service().cluster_service("cluster2").affinity_groups_service()
-    assert second.list() == []
-    assert second.group_service("apart").get().cluster.id == "cluster1"
+    assert (second.list(), second.group_service("apart").get().cluster.id) == ([], "cluster1")
 
 
 # -- What is rendered has the names, order and nesting of a real engine's XML, and nothing invented.

@@ -78,8 +78,7 @@ def test_a_user_cannot_ask_for_what_only_admins_may(connect: Connect) -> None:
 
 def test_a_permit_is_enough_to_act(connect: Connect, engine: Engine) -> None:
     connect("owner").system_service().vms_service().vm_service("web2").migrate()
-    vm = engine.queries.state.vms.get("web2")
-    assert vm.status == "migrating"
+    assert engine.queries.state.vms.get("web2").status == "migrating"
     assert engine.queries.events()[0].user is not None
     assert engine.queries.events()[0].user.name == "owner@internal-authz"
 
@@ -174,7 +173,6 @@ def test_logout_ends_the_token(server: Server, api: Api, sdk: Connection) -> Non
 @pytest.mark.parametrize("user", [None, "admin@internal:wrong", "nobody:password"])
 def test_401_is_the_containers(api: Api, user: str | None) -> None:
     reply = api("vms", user=user)
-    assert reply.status == 401
-    assert reply.headers["www-authenticate"] == 'Basic realm="RESTAPI"'
+    assert (reply.status, reply.headers["www-authenticate"]) == (401, 'Basic realm="RESTAPI"')
     assert reply.headers["content-type"] == "text/html;charset=UTF-8"
     assert b"<html>" in reply.body

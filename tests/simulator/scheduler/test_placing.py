@@ -37,8 +37,7 @@ def placed(engine: Engine) -> str | None:
 
 
 def test_the_engine_asks_as_it_is_known_to_ask(proxy: Proxy) -> None:
-    engine = start(proxy, vm("peer", "h3"), group("g", APART, "v peer"))
-    placed(engine)
+    placed(start(proxy, vm("peer", "h3"), group("g", APART, "v peer")))
     properties = {"affinity_strict": "true"}
     assert proxy.calls == [
         ("discover",),

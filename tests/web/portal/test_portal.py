@@ -46,8 +46,7 @@ def test_this_portal_treats_plug_ins_as_the_engines_does(chromium: Browser, serv
         one.page.wait_for_timeout(100)
         heard = json.loads(one.page.evaluate("JSON.stringify(heard)"))
         assert [words[0] for words in heard] == ["UserLogin", "HostSelectionChange", "HostSelectionChange"]
-        assert heard[1][1:] == [[ALPHA, BETA]]
-        assert heard[2][1:] == [ALPHA, BETA]
+        assert (heard[1][1:], heard[2][1:]) == ([[ALPHA, BETA]], [ALPHA, BETA])
         one.select("VirtualMachine", [DB_1])
         assert one.page.evaluate("plugins.get('naive').state") == "FAILED"
         assert one.page.locator("iframe[title=naive]").count() == 0
@@ -111,8 +110,7 @@ def test_messages_of_others_are_ignored(chromium: Browser, served: Portal, layou
         waiting.evaluate("(message) => postMessage(message, '*')", message)
         one.page.evaluate("frames.waiting.postMessage({ placement: 'other' }, '*')")
         one.page.wait_for_timeout(300)
-        assert one.log_ins == before
-        assert one.page.evaluate("tokensGiven") == given
+        assert (one.log_ins, one.page.evaluate("tokensGiven")) == (before, given)
         one.page.evaluate("(message) => frames.waiting.postMessage(message, '*')", message)
         expect(one.page.frame_locator("[name=waiting]").locator("h1")).to_have_text("VM db-1")
         assert one.log_ins == before + 1
@@ -190,9 +188,7 @@ def test_tabs_show_what_is_selected(chromium: Browser, served: Portal, axe: str,
         for frame in one.page.frames[1:]:
             if frame.url.endswith(("tab.html#clusters", "/history")):
                 assert violations_of(frame, axe) == []
-        assert one.complaints == []
-        assert one.strangers == []
-        assert one.state() == "IN_USE"
+        assert (one.complaints, one.strangers, one.state()) == ([], [], "IN_USE")
 
 
 def test_buttons_show_what_is_selected(chromium: Browser, served: Portal) -> None:
@@ -222,8 +218,7 @@ def test_buttons_show_what_is_selected(chromium: Browser, served: Portal) -> Non
             fail.click()
             hosts = "1 host" if count == 1 else "2 hosts"
             expect(one.in_dialog.locator("#outcome")).to_contain_text(f"If {hosts} failed")
-        assert one.complaints == []
-        assert one.strangers == []
+        assert (one.complaints, one.strangers) == ([], [])
 
 
 def test_without_a_selection_a_tab_offers_its_search(chromium: Browser, served: Portal) -> None:
@@ -253,8 +248,7 @@ def test_a_wrong_configuration_is_said_in_the_tab(chromium: Browser, served: Por
         one.page.evaluate("plugins.get('ovirt-placement').data.config.page = 'javascript:alert(1)'")
         one.reveal("vms", "db-1")
         expect(one.outer.locator("#said")).to_contain_text("is no address of a page")
-        assert one.state() == "IN_USE"
-        assert one.complaints == []
+        assert (one.state(), one.complaints) == ("IN_USE", [])
 
 
 def test_a_migration_is_seen_in_the_tab(chromium: Browser, served: Portal) -> None:
