@@ -6,6 +6,7 @@ unless a test says otherwise.
 
 from typing import Any
 
+from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import (
     AffinityGroup,
     AffinityLabel,
@@ -151,6 +152,13 @@ def key(
 
 def node_key(host: str, name: str, value: float | str = 1.0, **fields: Any) -> PlacementKey:
     return key(name, value, level="node", resource=host, **{"weight": None, **fields})
+
+
+def engine_event(code: int, **fields: Any) -> EngineEvent:
+    """An event of the engine's log that is about nothing, unless a test says otherwise."""
+    about: dict[str, Any] = {"correlation_id": None, "vm": None, "host": None, "cluster": None}
+    defaults = {"id": 1, "severity": "normal", "time": 0.0, "description": "", **about}
+    return EngineEvent(code=code, **{**defaults, **fields})
 
 
 def snapshot(*parts: Part) -> Snapshot:

@@ -36,5 +36,5 @@ def faults(url: str) -> str:
     if shutil.which("promtool") is None:
         return ""
     command = ["promtool", "check", "metrics"]
-    found = subprocess.run(command, input=page, capture_output=True, timeout=60, check=False)
+    found = subprocess.run(command, input=page, capture_output=True, timeout=60)
     return str(found.stdout + found.stderr, "utf-8")

@@ -169,16 +169,12 @@ def test_systemd_finds_no_fault_with_a_unit(unit: Path, tmp_path: Path) -> None:
     # They name each other.
     for each in [*CHECKOUT.glob("packaging/*.service"), *CHECKOUT.glob("packaging/*.socket")]:
         (tmp_path / each.name).write_text(each.read_text().replace("/usr/bin/ovirt-", f"{commands}/ovirt-"))
-    done = subprocess.run(
-        ["systemd-analyze", "verify", tmp_path / unit.name], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["systemd-analyze", "verify", tmp_path / unit.name], capture_output=True, text=True)
     # Of a template an instance is judged, which has another name.
     assert [line for line in done.stderr.splitlines() if unit.stem.removesuffix("@") in line] == []
 
 
-@pytest.mark.parametrize(
-    "template", sorted(CHECKOUT.glob("packaging/*@.service")), ids=lambda unit: unit.name
-)
+@pytest.mark.parametrize("template", sorted(CHECKOUT.glob("packaging/*@.service")), ids=lambda one: one.name)
 def test_the_unit_of_one_engine_among_several_is_that_of_a_single_one(template: Path) -> None:
     """But for its files and its name."""
     single = template.with_name(template.name.replace("@", ""))
@@ -266,7 +262,7 @@ def _alongside_packages(installed: Path) -> set[str]:
 
 def _check_runs(command: Path, environment: dict[str, str]) -> None:
     done = subprocess.run(
-        [sys.executable, command, "--help"], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, command, "--help"], env=environment, capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: {command.name}")

@@ -81,11 +81,6 @@ def test_what_may_be_relaxed_has_a_name(ask: Ask) -> None:
     assert "Without  " not in text
 
 
-def test_a_vm_on_its_way_needs_no_room(ask: Ask) -> None:
-    found = ask("ovirt-enforcer make-room v1", "vm-on-its-way")
-    assert (found.status, found.text) == (2, "ovirt-enforcer: VM v1 is on its way to host h0 already\n")
-
-
 def test_an_upgrade_that_was_never_ended_is_why_nothing_is_repaired(ask: Ask) -> None:
     said = ask("ovirt-placement status", "flag-of-an-upgrade")
     assert said.status == 3
@@ -112,15 +107,6 @@ def test_the_way_to_restore_a_reservation_helps_as_it_is_said(ask: Ask, tmp_path
     config.write_text("[enforcer.ha]\nrepair = true\n")
     planned = ask(f"ovirt-enforcer plan --config {config}", "reservation-to-restore")
     assert planned.text.startswith("Cluster c: 1 migration")
-
-
-def test_vms_leave_a_non_operational_host_by_plan_as_the_engine_lets_them(ask: Ask) -> None:
-    assert "1. b from h4 to h2" in ask("ovirt-enforcer plan", "non-operational-host").text
-    maintenance = ask("ovirt-enforcer maintenance plan h4", "non-operational-host")
-    assert maintenance.status == 0
-    assert "h4 (2 migrations" in maintenance.text
-    emptied = ask("ovirt-placement what-if --maintenance h4", "non-operational-host")
-    assert emptied.text.startswith("Maintenance of h4 in cluster c: empty after 2 migrations (the fewest)")
 
 
 @pytest.mark.parametrize("state", ["no-host-up", "one-draining-host"])

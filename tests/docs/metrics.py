@@ -110,44 +110,30 @@ def dashboards() -> dict[str, str]:
     return {f"{board.uid}.json": json.dumps(_dashboard(board), indent=1) + "\n" for board in boards}
 
 
+_ENFORCER, _PROXY = "ovirt_placement_enforcer", "ovirt_scheduler_proxy"
+_CALLS = f"sum by (instance, result) (rate({_PROXY}_calls_total[$__rate_interval]))"
+_AGE = "time() - ovirt_placement_inventory_snapshot_timestamp_seconds"
+
+
 def overview() -> Board:
     """What an administrator looks at first: are rules satisfied, are VMs safe, do all parts answer."""
-    enforcer, inventory, proxy = (
-        "ovirt_placement_enforcer",
-        "ovirt_placement_inventory",
-        "ovirt_scheduler_proxy",
+    p99 = _quantile(0.99, f"{_PROXY}_call_duration_seconds", ("instance",))
+    migrations, where = f"sum by (result) (increase({_ENFORCER}_migrations_total[1h]))", "{{instance}}"
+    survived, could = f"{_ENFORCER}_ha_failures_survived", "Highly available VMs could restart (1) or not (0)"
+    shown = (
+        ("Services that answer", 'up{job=~"ovirt-.*"}', "{{job}} {{instance}}", "short"),
+        ("Violated rules", f"{_ENFORCER}_violations", "{{cluster}} {{family}} {{hardness}}", "short"),
+        (could, f"{_ENFORCER}_ha_safe", "{{cluster}}", "short"),
+        ("Host failures survived", survived, "{{cluster}}", "short"),
+        ("Migrations per hour", migrations, "{{result}}", "short"),
+        ("Planned migrations", f"{_ENFORCER}_planned_migrations", "{{cluster}}", "short"),
+        ("Calls of the engine per second", _CALLS, "{{instance}} {{result}}", "reqps"),
+        ("Time of a call, 99 of 100", p99, where, "s"),
+        ("Age of what is known of the engine", _AGE, where, "s"),
+        ("Enforcers that lead", f"{_ENFORCER}_leader", where, "short"),
     )
-    calls = f"sum by (instance, result) (rate({proxy}_calls_total[$__rate_interval]))"
-    p99 = _quantile(0.99, f"{proxy}_call_duration_seconds", ("instance",))
-    migrations = f"sum by (result) (increase({enforcer}_migrations_total[1h]))"
-    return Board(
-        "ovirt-placement-overview",
-        "oVirt placement: overview",
-        (
-            Panel("Services that answer", (('up{job=~"ovirt-.*"}', "{{job}} {{instance}}"),), "short"),
-            Panel(
-                "Violated rules",
-                ((f"{enforcer}_violations", "{{cluster}} {{family}} {{hardness}}"),),
-                "short",
-            ),
-            Panel(
-                "Highly available VMs could restart (1) or not (0)",
-                ((f"{enforcer}_ha_safe", "{{cluster}}"),),
-                "short",
-            ),
-            Panel("Host failures survived", ((f"{enforcer}_ha_failures_survived", "{{cluster}}"),), "short"),
-            Panel("Migrations per hour", ((migrations, "{{result}}"),), "short"),
-            Panel("Planned migrations", ((f"{enforcer}_planned_migrations", "{{cluster}}"),), "short"),
-            Panel("Calls of the engine per second", ((calls, "{{instance}} {{result}}"),), "reqps"),
-            Panel("Time of a call, 99 of 100", ((p99, "{{instance}}"),), "s"),
-            Panel(
-                "Age of what is known of the engine",
-                ((f"time() - {inventory}_snapshot_timestamp_seconds", "{{instance}}"),),
-                "s",
-            ),
-            Panel("Enforcers that lead", ((f"{enforcer}_leader", "{{instance}}"),), "short"),
-        ),
-    )
+    panels = tuple(Panel(title, ((what, legend),), unit) for title, what, legend, unit in shown)
+    return Board("ovirt-placement-overview", "oVirt placement: overview", panels)
 
 
 def board_of(service: str) -> Board:

@@ -18,9 +18,7 @@ PARSERS: dict[str, argparse.ArgumentParser] = {
     module.COMMAND: module._parser() for module in (placement, enforcer, web, proxy, simulator)
 }
 #: What asks and changes an engine or a store: commands that end.
-COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
-    module.COMMAND: module.main for module in (placement, enforcer)
-}
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {one.COMMAND: one.main for one in (placement, enforcer)}
 
 
 def every(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:

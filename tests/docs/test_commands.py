@@ -143,9 +143,7 @@ def run(command: str) -> int:
     return COMMANDS[name](arguments)
 
 
-@pytest.mark.parametrize(
-    "page", [page for page, walked in WALKS.items() if walked], ids=lambda page: page.name
-)
+@pytest.mark.parametrize("page", [page for page, walked in WALKS.items() if walked], ids=lambda one: one.name)
 def test_commands_of_a_page_can_be_run_one_after_the_other(
     page: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,13 +50,7 @@ INDEX = CHECKOUT / "docs" / "index.md"
 
 def test_each_page_is_in_one_group() -> None:
     _, *groups = INDEX.read_text().split("\n## ")
-    assert [group.partition("\n")[0] for group in groups] == [
-        "Start",
-        "Use",
-        "Operate",
-        "Reference",
-        "Develop",
-    ]
+    assert [one.partition("\n")[0] for one in groups] == ["Start", "Use", "Operate", "Reference", "Develop"]
     listed = re.findall(r"^- \[[^\]]+\]\(([^)#]+\.md)\)", "\n".join(groups), re.MULTILINE)
     assert set(listed) <= set(links_of(INDEX))
     found = Counter((INDEX.parent / page).resolve() for page in listed)

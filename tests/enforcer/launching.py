@@ -189,6 +189,9 @@ class EnforcerProcess(Forked):
         self.wait()
         self.stdout.close()
 
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
 
 #: Simulated seconds a second; a migration then takes some 140 ms.
 _TIME_SCALE = 25

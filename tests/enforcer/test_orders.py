@@ -41,7 +41,7 @@ from tests.configuration import write_configuration
 from tests.enforcer.actions.bench import bench
 from tests.enforcer.conftest import Ask
 from tests.enforcer.launching import At, Points, watch_requests
-from tests.enforcer.service.test_process import running
+from tests.enforcer.service.test_process import COMMAND, running
 from tests.enforcer.stand_ins import lead
 from tests.placement.store.conftest import Opening
 from tests.processes import PROCESSES
@@ -276,13 +276,7 @@ def test_of_two_who_approve_at_once_one_is_recorded(file: Path, opening: Opening
     opening(HistoryStore).record_plan(plan.id, CLUSTER, {"cluster": {"id": CLUSTER, "name": "blue"}})
     moves = tuple(ApprovedMove(step.vms, step.sources, step.target) for step in plan.steps)
     assert opening(ApprovalStore).offer(CLUSTER, plan.id, moves, text(plan_record(plan, STATE)))
-    command = [
-        str(Path(sys.executable).with_name("ovirt-enforcer")),
-        "approve",
-        plan.id,
-        "--config",
-        str(file),
-    ]
+    command = [COMMAND, "approve", plan.id, "--config", str(file)]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(2)]
     assert sorted(one.wait(60) for one in both) == [0, 2]
     for one in both:

@@ -75,9 +75,7 @@ def lines(name: str) -> Iterator[str]:
 def _named(line: str, state: Snapshot, number: int) -> str:
     """A question with names of the state in it."""
     names = {"VM": [vm.name for vm in state.vms], "HOST": [host.name for host in state.hosts]}
-    return " ".join(
-        names[word][number % len(names[word])] if word in names else word for word in line.split()
-    )
+    return " ".join(names[one][number % len(names[one])] if one in names else one for one in line.split())
 
 
 def ask(line: str, *more: str) -> Answer:

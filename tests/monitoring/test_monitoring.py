@@ -16,9 +16,7 @@ from tests.paths import CHECKOUT
 
 FOLDER = CHECKOUT / "packaging" / "monitoring"
 RULES = FOLDER / "rules.yaml"
-ALERTS = {
-    one["alert"]: one for group in yaml.safe_load(RULES.read_text())["groups"] for one in group["rules"]
-}
+ALERTS = {one["alert"]: one for each in yaml.safe_load(RULES.read_text())["groups"] for one in each["rules"]}
 needs_promtool = pytest.mark.skipif(shutil.which("promtool") is None, reason="there is no promtool")
 MONITORING = CHECKOUT / "docs/monitoring.md"
 PAGE = "file:///usr/share/doc/ovirt-placement/docs/trouble.md"
@@ -26,7 +24,7 @@ PAGE = "file:///usr/share/doc/ovirt-placement/docs/trouble.md"
 
 def promtool(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = ["promtool", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 def outcome(folder: Path, alert: str, case: Case, labels: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -39,15 +37,15 @@ def outcome(folder: Path, alert: str, case: Case, labels: dict[str, str]) -> sub
             "interval": "1m",
             "input_series": [{"series": name, "values": values} for name, values in case.series.items()],
             "alert_rule_test": [
-                {"eval_time": f"{case.quiet}m", "alertname": alert},
-                {"eval_time": f"{case.fires}m", "alertname": alert, "exp_alerts": fired},
+                {"eval_time": f"{case.minutes[0]}m", "alertname": alert},
+                {"eval_time": f"{case.minutes[1]}m", "alertname": alert, "exp_alerts": fired},
             ],
         },
         {
             "interval": "1m",
             "input_series": [{"series": name, "values": values} for name, values in case.never.items()],
             "alert_rule_test": [
-                {"eval_time": f"{minute}m", "alertname": alert} for minute in (10, 45, 60, case.fires)
+                {"eval_time": f"{minute}m", "alertname": alert} for minute in (10, 45, 60, case.minutes[1])
             ],
         },
     ]

@@ -68,18 +68,8 @@ def test_what_is_no_weight_is_refused(asked: list[str], pair: tuple[str, Any]) -
 
 
 NO_VM = (
-    *(
-        "vm1",
-        " ",
-        VM.replace("-", ""),
-        f"{VM} ",
-        f" {VM}",
-        f"{VM}\n",
-        f"{VM}\0",
-        f"{{{VM}}}",
-        f"urn:uuid:{VM}",
-    ),
-    *("1-1-1-1-1", VM[1:], VM[:-1], f"0{VM}", f"{VM}0", VM.replace("2222", "222")),
+    *("vm1", " ", VM.replace("-", ""), f"{VM} ", f" {VM}", f"{VM}\n", f"{VM}\0", f"{{{VM}}}"),
+    *(f"urn:uuid:{VM}", "1-1-1-1-1", VM[1:], VM[:-1], f"0{VM}", f"{VM}0", VM.replace("2222", "222")),
     *(
         VM.replace("22", "222"),
         "٣" + VM[1:],

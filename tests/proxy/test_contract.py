@@ -196,11 +196,7 @@ def test_many_hosts(proxy: RunningProxy) -> None:
         ("runFilters", ["A", ["h"], "vm", {}], "filters: expected a list, not text"),
         ("runFilters", [["A"], [1], "vm", {}], "hosts.0.: expected text, not a whole number"),
         ("runFilters", [["A"], ["h"], None, {}], "vm: expected text, not null"),
-        (
-            "runFilters",
-            [["A"], ["h"], "vm", {"a": 1}],
-            "properties.*: expected text or null, not a whole number",
-        ),
+        ("runFilters", [["A"], ["h"], "vm", {"a": 1}], "properties.*: expected text or null, not a whole"),
         ("runCostFunctions", [["A"], ["h"], "vm", {}], "cost_functions.0.: expected a list, not text"),
         ("runCostFunctions", [[["A", "1"]], ["h"], "vm", {}], "cost_functions.*: expected a whole number"),
         ("runCostFunctions", [[["A", True]], ["h"], "vm", {}], "values of type boolean are not known"),
@@ -260,9 +256,7 @@ def refusal(client: xmlrpc.client.ServerProxy, vm: str, because: str, *more: str
 
 def test_each_refusal_is_reported_once_for_each_vm_and_reason(proxy: RunningProxy) -> None:
     with proxy.client() as client:
-        reported = [
-            refusal(client, f"refused-{number}", "no licence", "DampedLater") for number in range(300)
-        ]
+        reported = [refusal(client, f"refused-{at}", "no licence", "DampedLater") for at in range(300)]
         assert [list(one) for one in reported] == [["Refusing", "DampedLater"], *[["Refusing"]] * 299]
         assert all("refuses the VM: no licence" in one["Refusing"][0] for one in reported)
         assert refusal(client, "refused-7", "no licence") == {}

@@ -150,9 +150,7 @@ def test_an_engine_that_commits_late_writes_all_units(folder: Path) -> None:
     assert first["balance"]["Mute"][0].startswith("[discovered 20")
     table = {name: (unit[0], True) for units in first.values() for name, unit in units.items()}
     assert _enabled_after_start(table, again) == {"Keep", "Mute"}
-    properties = [
-        [unit[1] for units in found.values() for unit in units.values()] for found in (first, again)
-    ]
+    properties = [[unit[1] for units in one.values() for unit in units.values()] for one in (first, again)]
     assert properties[0] == properties[1], "they decide what a policy may set"
 
 

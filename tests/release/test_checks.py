@@ -71,16 +71,8 @@ def test_a_tag_that_is_not_the_version(repository: Repository, tags: tuple[str, 
 @pytest.mark.parametrize(
     ("name", "text", "fault"),
     [
-        (
-            "simulator/setup.cfg",
-            "[metadata]\nversion = 2.0.0\n",
-            "simulator/setup.cfg has version 2.0.0, and",
-        ),
-        (
-            "packaging/ansible/galaxy.yml",
-            "version: 2.2.0\n",
-            "galaxy.yml has version 2.2.0, and setup.cfg 2.1.0",
-        ),
+        ("simulator/setup.cfg", "[metadata]\nversion = 2.0.0\n", "simulator/setup.cfg has version 2.0.0"),
+        ("packaging/ansible/galaxy.yml", "version: 2.2.0\n", "galaxy.yml has version 2.2.0, and"),
         (
             "CHANGELOG.md",
             "# Changes\n\n## 2.1.0 (unreleased)\n",

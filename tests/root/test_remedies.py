@@ -71,7 +71,7 @@ class Scene(NamedTuple):
 
 @pytest.fixture(scope="module")
 def apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Root]:
-    if shutil.which("unshare") is None or subprocess.run(["unshare", "-m", "true"], check=False).returncode:
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-m", "true"]).returncode:
         pytest.skip("no file system can be mounted here: none can be full or read-only")
     with commands_of_root(tmp_path_factory.mktemp("root"), "unshare", "-m") as found:
         yield found

@@ -76,7 +76,7 @@ def test_mistakes_are_reported_in_one_line(
 ) -> None:
     (tmp_path / "bad.json").write_text("{")
     filled = [argument.format(tmp=tmp_path, state=state) for argument in arguments]
-    done = subprocess.run([*COMMAND, *filled], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([*COMMAND, *filled], capture_output=True, text=True, timeout=60)
     (line,) = done.stderr.splitlines()
     assert (done.returncode, done.stdout, line.startswith("ovirt-simulator: ")) == (2, "", True)
     assert [word for word in words if word not in line] == []
@@ -91,10 +91,10 @@ def test_generate_prints_a_state_file(capsysbinary: pytest.CaptureFixture[bytes]
 def test_without_what_serving_needs_it_draws_clusters_and_names_that(missing: str, state: Path) -> None:
     program = f"import sys; sys.modules[{missing!r}] = None\n{COMMAND[2]}"
     lacking = [sys.executable, "-c", program]
-    drawn = subprocess.run([*lacking, "generate"], capture_output=True, timeout=60, check=False)
+    drawn = subprocess.run([*lacking, "generate"], capture_output=True, timeout=60)
     assert drawn.returncode == 0, drawn.stderr
     refused = [*lacking, "run", "--state", str(state)]
-    done = subprocess.run(refused, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(refused, capture_output=True, text=True, timeout=60)
     (line,) = done.stderr.splitlines()
     assert (done.returncode, done.stdout, line.startswith("ovirt-simulator: ")) == (2, "", True)
     assert "pip install ./simulator" in line

@@ -176,9 +176,7 @@ def test_states_hold_what_units_look_at(holds: Callable[[State], object]) -> Non
 
 def _elsewhere(state: State) -> list[str]:
     cluster = {vm["id"]: vm["cluster"] for vm in state["vms"]}
-    return [
-        vm for group in state["affinity_groups"] for vm in group["vms"] if cluster[vm] != group["cluster"]
-    ]
+    return [vm for one in state["affinity_groups"] for vm in one["vms"] if cluster[vm] != one["cluster"]]
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=list(UNITS))

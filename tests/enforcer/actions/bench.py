@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -13,6 +13,7 @@ from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.intents import Intent, Store
+from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core import backend
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import serve
@@ -83,6 +84,18 @@ class Bench:
     def pass_time(self, seconds: float) -> None:
         self.engine.advance(seconds)
         self.now += seconds
+
+    def pause(self) -> None:
+        """Everything, as `ovirt-enforcer pause` does it in a process of its own."""
+        with self._pauses() as pauses:
+            pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="eve", seconds=None)
+
+    def resume(self) -> None:
+        with self._pauses() as pauses:
+            pauses.resume(ALL_CLUSTERS, set_by="eve")
+
+    def _pauses(self) -> closing[PauseStore]:
+        return closing(PauseStore(self.config.store.url, engine="default", patience_seconds=5))
 
     def intents(self) -> list[Intent]:
         return [*self.store.history(within_seconds=1e6), *self.store.open_intents()]

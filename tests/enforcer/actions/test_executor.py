@@ -13,7 +13,7 @@ from ovirt_placement.engine.connection.log_ins import SingleSignOn
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, Store
-from ovirt_placement.store.orders import ALL_CLUSTERS, Paused, PauseStore
+from ovirt_placement.store.orders import Paused
 from ovirt_placement.store.sql.access import LeaseLost
 from ovirt_service.errors import UserError
 from ovirt_simulator.core.backend import MigrationFault
@@ -43,20 +43,13 @@ def at_next_log_in(monkeypatch: pytest.MonkeyPatch, happens: Callable[[], None])
     monkeypatch.setattr(SingleSignOn, "log_in", slow)
 
 
-def paused_by_eve(bench: Bench) -> None:
-    """As `ovirt-enforcer pause` does it, in a process of its own."""
-    pauses = PauseStore(bench.config.store.url, engine="default", patience_seconds=5)
-    pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="eve", seconds=None)
-    pauses.close()
-
-
 @pytest.mark.parametrize(
     ("happens", "error", "left"),
     [
         (lambda bench: bench.pass_time(20), Stale, Cause.NEVER_ASKED),
         # The next leader finds out what came of it.
         (lambda bench: setattr(bench, "leads", False), LeaseLost, IntentState.PREPARED),
-        (paused_by_eve, Paused, Cause.NEVER_ASKED),
+        (Bench.pause, Paused, Cause.NEVER_ASKED),
     ],
     ids=["it took long", "the lease was lost", "a pause"],
 )
@@ -82,7 +75,7 @@ def test_a_step_is_not_sent_after_a_log_in_during_which_things_changed(
 def test_nothing_begins_after_a_pause_that_came_since_the_gates_were_asked(bench: Bench) -> None:
     with bench.connected() as connection:
         admitted = bench.task(fresh_until=30.0)
-        paused_by_eve(bench)
+        bench.pause()
         with pytest.raises(Paused, match="eve paused everything"):
             bench.executor(connection).begin(admitted)
     assert (bench.begun(), bench.intents()) == ([], [])

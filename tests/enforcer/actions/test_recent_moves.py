@@ -15,7 +15,6 @@ from ovirt_enforcer.actions.recent_moves import Backoff, Moves, Restless, digest
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.actions import Rejection
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.catalogue import Violation
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
@@ -27,6 +26,7 @@ from tests.builders import (
     SOFT_TOGETHER,
     TOGETHER,
     cluster,
+    engine_event,
     group,
     host,
     snapshot,
@@ -105,10 +105,8 @@ def test_a_refusal_that_passes_is_waited_for_where_the_next_best_takes_four_migr
 
 
 def refusal(target: str, cause: Cause, age: float) -> Intent:
-    fingerprint = digest(TOO_CLOSE, "a", ("h1", target))
-    return intent(
-        IntentState.FAILED, age, error=FILTERED, target=target, cause=cause, fingerprint=fingerprint
-    )
+    seen = digest(TOO_CLOSE, "a", ("h1", target))
+    return intent(IntentState.FAILED, age, error=FILTERED, target=target, cause=cause, fingerprint=seen)
 
 
 FILTERED = "Cannot migrate VM. There is no host that satisfies current scheduling constraints"
@@ -242,12 +240,9 @@ def test_who_undid_it_and_when_the_events_of_the_engine_show(
     ours = replace(done(100.0), correlation_id="ours", updated=10.0)  # it took 10 s
     moved = sorted([*((at, f"moved at {at:.0f}", None) for at in others), (0.0, "ours", "ours")])
     found = [
-        EngineEvent(
-            id=number, code=62, severity="normal", time=at, description=text, correlation_id=whose,
-            vm="a", host=None, cluster=None,
-        )
+        engine_event(62, id=number, time=at, description=text, correlation_id=whose, vm="a")
         for number, (at, text, whose) in enumerate(moved)
-    ]  # fmt: skip
+    ]
     monkeypatch.setattr(recent_moves.events, "find_migration_events", lambda *_: found)
     moves = Moves(cast("EngineConnection", None), SECONDS, lambda: 0.0)
     assert (moves.undone_after(ours, "h1"), moves.who_moved("a", {"ours"})) == (after, by)

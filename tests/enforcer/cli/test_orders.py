@@ -145,9 +145,7 @@ def did(opening: Opening, url: str, file: Path) -> Did:
             store.accept(intent.id)
             store.finish(intent.id)
         with database(url) as connection:
-            connection.exec_driver_sql(
-                "UPDATE intents SET created = created - 3600, updated = updated - 3600"
-            )
+            connection.exec_driver_sql("UPDATE intents SET created=created-3600, updated=updated-3600")
 
     return remember
 

@@ -111,9 +111,7 @@ def test_nothing_but_the_gates_can_make_an_admitted_step() -> None:
 
 
 def test_the_key_does_not_leave_the_file_of_the_gates() -> None:
-    assert [file.name for file in PACKAGE.rglob("*.py") if "_KEY" in file.read_text("utf-8")] == [
-        "admission.py"
-    ]
+    assert [one.name for one in PACKAGE.rglob("*.py") if "_KEY" in one.read_text("utf-8")] == ["admission.py"]
 
 
 def test_only_what_takes_an_admitted_step_asks_the_engine_for_a_migration() -> None:

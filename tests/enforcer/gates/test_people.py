@@ -226,10 +226,7 @@ EXPIRED = f"the approval of plan {BOTH.id} by eve has expired; {wants(BOTH)}"
         ({"approvals": (word(cluster="other"),)}, wants(BOTH)),
         ({"approvals": (word(),), "history": (EARLIER,)}, None),
         ({"approvals": (word(age=DAY - 1),)}, None),
-        (
-            {"approvals": (word(age=DAY),)},
-            f"the approval of plan {BOTH.id} by eve has expired; {wants(BOTH)}",
-        ),
+        ({"approvals": (word(age=DAY),)}, EXPIRED),
         # The command would say that it does not wait.
         ({"refused": {BOTH.id: "eve on host refused plan p"}}, f"{IN_MODE}: eve on host refused plan p"),
     ],

@@ -66,15 +66,13 @@ class World:
     def enforce(self, fatal: int = 0) -> str:
         """Run an enforcer until it is killed at the fatal point, or all rules are satisfied; its output."""
         at = At(ANY, fatal, signal.SIGKILL, loop=True)
-        enforcer = EnforcerProcess(self.folder, f"enforcer{next(self._names)}", self.configuration, at)
-        try:
+        name = f"enforcer{next(self._names)}"
+        with EnforcerProcess(self.folder, name, self.configuration, at) as enforcer:
             eventually(lambda: enforcer.killed if fatal else is_well(enforcer.said.splitlines()))
             if not fatal:
                 enforcer.end()
             self.points = enforcer.passed
             return enforcer.said
-        finally:
-            enforcer.kill()
 
     def migrations(self) -> list[str]:
         """What the engine's events say of migrations that began and ended."""
@@ -190,9 +188,7 @@ def remember_earlier_runs(world: World) -> None:
     store = KeyStore(world.store_url, engine="default")
     put_keys(store, KEYS[:2])
     ended = ("over", "gone")
-    store.begin_runs(
-        [Run(name, 1.0, (("Old", 1.0),), (StickyCopy(name, "SAN", 1.0, 60.0),)) for name in ended]
-    )
+    store.begin_runs([Run(one, 1.0, (("Old", 1.0),), (StickyCopy(one, "SAN", 1.0, 60.0),)) for one in ended])
     store.close()
 
 

@@ -95,14 +95,10 @@ class World:
         made.open_intents()  # it makes the tables
         made.close()
 
-    @contextmanager
-    def enforcer(self, name: str, stop: Point = NOWHERE) -> Iterator[EnforcerProcess]:
+    def enforcer(self, name: str, stop: Point = NOWHERE) -> EnforcerProcess:
+        """One to be entered, which is killed at the end."""
         at = At(*stop, signal.SIGSTOP, loop=True)
-        enforcer = EnforcerProcess(self._folder, name, self._configuration, at)
-        try:
-            yield enforcer
-        finally:
-            enforcer.kill()
+        return EnforcerProcess(self._folder, name, self._configuration, at)
 
     def migrations(self) -> list[tuple[int, str]]:
         """What the engine's events say of migrations that began and ended, with the correlation id."""

@@ -53,9 +53,7 @@ def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str
         configuration = write_configuration(tmp_path, api, store_url=url, more=CALM)
 
         def enforcer(name: str, at: At) -> EnforcerProcess:
-            begun = EnforcerProcess(tmp_path, name, configuration, at)
-            stack.callback(begun.kill)
-            return begun
+            return stack.enter_context(EnforcerProcess(tmp_path, name, configuration, at))
 
         first = enforcer("first", At(where, 1, signal.SIGKILL, loop=True))
         eventually(lambda: LEADS in first.said)
@@ -92,8 +90,8 @@ def test_the_command_of_one_that_was_stopped_ends_before_another_leads(tmp_path:
         configuration = write_configuration(tmp_path, api, store_url=url, more=more)
         enforcers = []
         for name in ("first", "second"):
-            enforcers.append(EnforcerProcess(tmp_path, name, configuration, At("", 0, signal.SIGKILL)))
-            stack.callback(enforcers[-1].kill)
+            begun = EnforcerProcess(tmp_path, name, configuration, At("", 0, signal.SIGKILL))
+            enforcers.append(stack.enter_context(begun))
             eventually(lambda: (WATCHES if len(enforcers) > 1 else LEADS) in enforcers[-1].said)
         first, second = enforcers
         store.request(run_of("h1", request=MaintenanceRequest(work=Work.COMMAND)))

@@ -278,7 +278,7 @@ def test_a_command_whose_parent_is_gone_before_it_is_bound_to_it_does_not_run(tm
     ran = tmp_path / "ran"
     gone = psutil.Process().ppid()
     bound = functools.partial(command_process._die_with_parent, gone)
-    subprocess.run(["touch", ran], preexec_fn=bound, check=False)
+    subprocess.run(["touch", ran], preexec_fn=bound)
     assert not ran.exists()
     bound = functools.partial(command_process._die_with_parent, os.getpid())
     subprocess.run(["touch", ran], preexec_fn=bound, check=True)

@@ -16,7 +16,6 @@ from ovirt_enforcer.log import NoticeKind
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.maintenance import RunState, Work
-from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.backend import MigrationFault, UpgradeFault
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
@@ -107,18 +106,11 @@ def test_a_run_that_fails_is_shown_no_more_and_one_that_cannot_be_shown_goes_on(
 def test_a_pause_in_the_middle_holds_it_and_it_goes_on(tmp_path: Path) -> None:
     with stage(tmp_path, STATE) as played:
         played.began()
-        pauses = PauseStore(played.config.store.url, engine=played.config.engine.name)
         held: list[list[str]] = []
         played.happenings += [
-            (
-                25.0,
-                lambda: pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="bob", seconds=None),
-            ),
-            (400.0, lambda: held.append(played.phases)),
-            (401.0, lambda: pauses.resume(ALL_CLUSTERS, set_by="bob")),
+            *((25.0, played.pause), (400.0, lambda: held.append(played.phases)), (401.0, played.resume))
         ]
         played.play(LONG)
-        pauses.close()
         assert held[0][1] == "waiting"
         assert held[0][0] != "done"
         assert_well_ended(played)
@@ -321,12 +313,10 @@ def test_no_command_begins_while_all_is_paused(tmp_path: Path) -> None:
     with stage(tmp_path, STATE, logged(log)) as played:
         played.request("h1", work=Work.COMMAND)
         played.play(LONG, reached=lambda: str(played.run.hosts[0].phase) == "working")
-        pauses = PauseStore(played.config.store.url, engine=played.config.engine.name)
-        pauses.pause(ALL_CLUSTERS, cluster_name="", reason="no", set_by="ada", seconds=None)
+        played.pause()
         played.play(played.now + 300.0)
         assert not starts(log)
-        pauses.resume(ALL_CLUSTERS, set_by="ada")
-        pauses.close()
+        played.resume()
         played.play(100 * LONG)
         assert played.run.state is RunState.DONE
     assert starts(log) == {"h1": 1}

@@ -118,20 +118,21 @@ DELIVERED = b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
 REFUSED = b"HTTP/1.1 400 No\r\nConnection: close\r\n\r\n"
 
 
-@pytest.mark.parametrize(
-    ("start", "again", "error"),
-    [
-        (DELIVERED, b"x" * 2**16, None),
-        (REFUSED, b"x" * 2**16, UserError),
-        (b"HTTP/1.1 200 OK\r\n", b"X-Endless: " + b"x" * 1000 + b"\r\n", None),
-        (b"", CONTINUE * 100, NotDelivered),
-    ],
-    ids=["body", "body of a refusal", "headers", "100 Continue"],
-)
-def test_an_answer_without_end_is_not_taken_in(
-    receiver: Receiver, start: bytes, again: bytes, error: type[Exception] | None
-) -> None:
-    receiver.answers = itertools.repeat(itertools.chain([start], itertools.repeat(again)))
+#: How an answer without end begins, what comes again and again, and what is made of it.
+ENDLESS = {
+    "body": (DELIVERED, b"x", None),
+    "body of a refusal": (REFUSED, b"x", UserError),
+    "a header": (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x", None),
+    "headers": (b"HTTP/1.1 200 OK\r\n", b"X-Endless: " + b"x" * 1000 + b"\r\n", None),
+    "100 Continue": (b"", CONTINUE, NotDelivered),
+    "silence": (b"", b"", NotDelivered),
+}
+
+
+@pytest.mark.parametrize("what", sorted({*ENDLESS} - {"a header", "silence"}))
+def test_an_answer_without_end_is_not_taken_in(receiver: Receiver, what: str) -> None:
+    start, again, error = ENDLESS[what]
+    receiver.answers = itertools.repeat(itertools.chain([start], itertools.repeat(again * 100)))
     channel = webhook(receiver.url, timeout_seconds=60)
     with pytest.raises(error) if error else nullcontext():
         channel.send(notice(NoticeKind.ENGINE_AWAY))
@@ -141,21 +142,10 @@ def test_an_answer_without_end_is_not_taken_in(
 
 
 @pytest.mark.system
-@pytest.mark.parametrize(
-    ("start", "drop", "error"),
-    [
-        (DELIVERED, b"x", None),
-        (REFUSED, b"x", UserError),
-        (b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x", None),
-        (b"", CONTINUE, NotDelivered),
-        (b"", b"", NotDelivered),
-    ],
-    ids=["body", "body of a refusal", "a header", "100 Continue", "silence"],
-)
-def test_an_answer_that_comes_in_drops_is_not_waited_for(
-    receiver: Receiver, start: bytes, drop: bytes, error: type[Exception] | None
-) -> None:
+@pytest.mark.parametrize("what", sorted({*ENDLESS} - {"headers"}))
+def test_an_answer_that_comes_in_drops_is_not_waited_for(receiver: Receiver, what: str) -> None:
     """Each drop comes in time, and all together never do."""
+    start, drop, error = ENDLESS[what]
     receiver.answers = itertools.repeat(itertools.chain([start], dripping(receiver, drop)))
     channel = webhook(receiver.url, timeout_seconds=0.5)
     with pytest.raises(error) if error else nullcontext():

@@ -202,9 +202,7 @@ def test_a_request_that_must_not_be(scene: Scene, requests: list[str], fault: st
 def test_a_rule_that_held_and_is_violated(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine's own filters, which would refuse it, are taken away."""
     monkeypatch.setattr(scene.engine.vms._migrations, "_validated", scene.engine.vms._migrations._request)
-    monkeypatch.setattr(
-        scene.engine.vms._migrations.scheduler, "schedule", lambda request, begin: begin("h3")
-    )
+    monkeypatch.setattr(scene.engine.vms._migrations.scheduler, "schedule", lambda _, begin: begin("h3"))
     scene.migrate("b1", "h3")
     scene.engine.advance(60)
     begins, needless, arrives = scene.faults

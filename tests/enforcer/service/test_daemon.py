@@ -33,7 +33,6 @@ from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, 
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import IntentState
 from ovirt_placement.store.enforcer.leader import CycleStore
-from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_placement.store.sql.schema import intents
 from ovirt_service.daemon import Progress
 from ovirt_simulator.core.backend import MigrationFault
@@ -194,12 +193,12 @@ def test_what_holds_a_plan_back_is_recorded_with_it(tmp_path: Path, opening: Ope
 
 
 def test_a_pause_that_comes_after_the_gates_were_asked_puts_steps_off(
-    tmp_path: Path, opening: Opening, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    begin, pauses = Executor.begin, opening(PauseStore)
+    begin = Executor.begin
 
     def begun(executor: Executor, *asked: Any) -> Any:
-        pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="eve", seconds=None)
+        played.pause()
         return begin(executor, *asked)
 
     caplog.set_level(logging.INFO)
@@ -209,7 +208,7 @@ def test_a_pause_that_comes_after_the_gates_were_asked_puts_steps_off(
             played.cycle(daemon, 1)
         assert played.begun() == []
         assert "eve paused everything" in caplog.text
-        pauses.resume(ALL_CLUSTERS, set_by="eve")
+        played.resume()
         played.cycle(daemon, 2)
         assert len(played.begun()) == 1
     assert [one.message for one in caplog.records if one.levelno >= logging.WARNING] == []

@@ -46,9 +46,7 @@ class World:
 
     def enforcer(self, name: str) -> Leader:
         leases = self._opening(LeaseStore, patience_seconds=0.05)
-        return Leader(
-            leases, name, LEASE, lambda: self.now, lambda epoch: self.reported.append((name, epoch))
-        )
+        return Leader(leases, name, LEASE, lambda: self.now, lambda at: self.reported.append((name, at)))
 
     def sleep(self, seconds: float) -> None:
         """Let time pass for everybody."""

@@ -201,9 +201,7 @@ def test_a_step_waits_until_the_engine_counts_the_room_that_another_has_made(tmp
     ):
         late.run(daemon, until=60.0)
         assert late.begun() == ["a", "b"]
-        assert not any(
-            late.engine.queries.is_broken(one) for one in late.engine.queries.state.groups.values()
-        )
+        assert not any(map(late.engine.queries.is_broken, late.engine.queries.state.groups.values()))
 
 
 class LateCount(Bench):

@@ -153,7 +153,26 @@ def test_a_plan_whose_process_cannot_be_started_has_failed_and_the_next_one_is_m
 
 
 _HOSTS = ("h1", "h2", "h3")
-_KEYS = PlanOptions(keys=True)
+#: `a` is to leave h1, which takes one migration to h2, and two to h3, where `c` is.
+KEYED = replace(
+    snapshot(
+        cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",))),
+        *(*map(host, _HOSTS), vm("a", "h1"), vm("c", "h3"), group("apart", APART, "a c")),
+    ),
+    placement_keys=(
+        key("SAN", weight=-100.0, resource="a"),
+        *(node_key(name, "SAN", float(name == "h1")) for name in _HOSTS),
+    ),
+)
+#: `v` finds a home when h1 fails once `f` has left h2: to h4, or to h3 after `s0` has left that.
+RESERVED = snapshot(
+    cluster(ha_reservation=True),
+    host("h1", memory_mb=20000, free_mb=2000),
+    *(host(name, memory_mb=10000, free_mb=free) for name, free in (("h2", 7000), ("h3", 2500), ("h4", 3500))),
+    vm("v", "h1", needs_mb=8000, ha=True),
+    vm("f", "h2", needs_mb=3000),
+    *(vm(f"s{number}", "h3", needs_mb=2500) for number in range(3)),
+)
 GREEDY = strategy(StrategyName.GREEDY)
 #: Of VMs and hosts, or of VMs alone.
 Waits = dict[tuple[str, str], float]
@@ -241,41 +260,13 @@ def test_a_vm_that_makes_room_is_waited_for_as_one_that_is_to_move(seconds: floa
     assert repaired(state, {}, {("f", ""): seconds}, PlanOptions(), "f").migrations == migrations
 
 
-def test_placement_keys_are_waited_for_as_rules_are() -> None:
-    """`a` is to leave h1, which takes one migration to h2, and two to h3, where `c` is."""
-    filters = SchedulingPolicy(filters=("PlacementKeyFilter",))
-    state = snapshot(
-        cluster(scheduling_policy=filters), *map(host, _HOSTS), vm("a", "h1"), vm("c", "h3"),
-        group("apart", APART, "a c"),
-    )  # fmt: skip
-    on_hosts = (node_key(name, "SAN", float(name == "h1")) for name in _HOSTS)
-    state = replace(state, placement_keys=(key("SAN", weight=-100.0, resource="a"), *on_hosts))
-    refused = {("a", "h2"): "the engine refused it"}
-    for waits, migrations in (({}, 2), ({("a", "h2"): 600.0}, 0), ({("a", "h2"): 601.0}, 2)):
-        made = repaired(state, refused, waits, _KEYS)
+@pytest.mark.parametrize("what", ["keys", "reserve"])
+def test_placement_keys_and_an_ha_reservation_are_waited_for_as_rules_are(what: str) -> None:
+    state, of = (KEYED, ("a", "h2")) if what == "keys" else (RESERVED, ("f", "h4"))
+    for waits, migrations in (({}, 2), ({of: 600.0}, 0), ({of: 601.0}, 2)):
+        made = repaired(state, {of: "the engine refused it"}, waits, PlanOptions(**{what: True}))
         assert made.migrations == migrations
-        assert (migrations == 0) is any(
-            "it waits, 10 min at most, until a may be moved to h2" in one for one in reasons(made)
-        )
-
-
-def test_an_ha_reservation_is_waited_for_as_rules_are() -> None:
-    """`v` finds a home when h1 fails once `f` has left h2: to h4, or to h3 after `s0` has left that."""
-    state = snapshot(
-        cluster(ha_reservation=True),
-        host("h1", memory_mb=20000, free_mb=2000),
-        host("h2", memory_mb=10000, free_mb=7000),
-        host("h3", memory_mb=10000, free_mb=2500),
-        host("h4", memory_mb=10000, free_mb=3500),
-        vm("v", "h1", needs_mb=8000, ha=True),
-        vm("f", "h2", needs_mb=3000),
-        *(vm(f"s{number}", "h3", needs_mb=2500) for number in range(3)),
-    )
-    refused = {("f", "h4"): "the engine refused it"}
-    for waits, migrations in (({}, 2), ({("f", "h4"): 600.0}, 0), ({("f", "h4"): 601.0}, 2)):
-        made = repaired(state, refused, waits, PlanOptions(reserve=True))
-        assert made.migrations == migrations
-        assert made.reservation is not None
         said = text(plan_record(made, state))
-        expected = "The HA reservation is not restored: it waits, 10 min at most, until f may be moved to h4"
+        expected = f"it waits, 10 min at most, until {of[0]} may be moved to {of[1]}"
         assert (expected in said) is (migrations == 0)
+        assert what == "keys" or ("The HA reservation is not restored: it waits" in said) is (migrations == 0)

@@ -19,18 +19,17 @@ from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS
 from ovirt_placement.model import AffinityRule, Snapshot
-from ovirt_placement.store.orders import ALL_CLUSTERS, PauseStore
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
 from tests.builders import APART, cluster, group, host, snapshot, vm
+from tests.builders import engine_event as event
 from tests.clock import Clock
 from tests.configuration import write_configuration
 from tests.enforcer.actions.bench import bench
 from tests.enforcer.service.test_process import running
 from tests.placement.inventory.running import running as inventory_running
-from tests.placement.store.conftest import Opening
 from tests.proxy.running import eventually
 from tests.scenarios.stage import START, configured
 
@@ -42,11 +41,6 @@ STATE = snapshot(
     vm("a", "h1", cluster="one"),
     vm("b", "h2", cluster="two"),
 )
-
-
-def event(code: int, **fields: Any) -> EngineEvent:
-    facts: dict[str, Any] = {"correlation_id": None, "vm": None, "host": None, "cluster": None}
-    return EngineEvent(id=1, code=code, severity="normal", time=0.0, description="", **{**facts, **fields})
 
 
 @pytest.mark.parametrize(
@@ -214,16 +208,15 @@ def test_two_vms_that_a_new_group_parts_are_parted_at_once(
     assert took < PROMPT_SECONDS
 
 
-def test_the_end_of_a_pause_is_heard_long_before_the_next_look(tmp_path: Path, opening: Opening) -> None:
+def test_the_end_of_a_pause_is_heard_long_before_the_next_look(tmp_path: Path) -> None:
     state, settings = (
         snapshot(*PAIR, group("apart", APART, "a b")),
         {"mode": "enforce", "interval_seconds": 3600},
     )
-    pauses = opening(PauseStore)
     with bench(tmp_path, state, settings) as made, made.enforcing() as daemon:
-        pauses.pause(ALL_CLUSTERS, cluster_name="", reason="", set_by="somebody", seconds=None)
+        made.pause()
         made.run(daemon, 60.0)
         assert made.intents() == []
-        pauses.resume(ALL_CLUSTERS, set_by="somebody")
+        made.resume()
         made.run(daemon, 120.0)
         assert [intent.vm for intent in made.intents()] == ["a"]

@@ -19,19 +19,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards
 from ovirt_placement.store.enforcer.intents import Cause, Intent, Store
 from ovirt_service.errors import UserError
-from tests.builders import (
-    APART,
-    CLUSTER,
-    SOFT_TOGETHER,
-    TOGETHER,
-    Part,
-    cluster,
-    group,
-    host,
-    rule,
-    snapshot,
-    vm,
-)
+from tests import builders
+from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, Part, group, host, rule, snapshot, vm
 from tests.kit.notices import KeptNotices
 from tests.placement.store.conftest import Opening
 from tests.stored import prepared
@@ -105,6 +94,7 @@ def bench(tmp_path: Path, opening: Opening) -> Iterator[Bench]:
     AUDIT_LOG.open("")
 
 
+VIOLATED, REPAIRED = NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED
 PAIR, OTHERS = RuleAfterwards("pair", "pair", True), RuleAfterwards("apart", "apart", False)
 
 
@@ -254,20 +244,16 @@ def test_a_hard_rule_is_reported_when_it_breaks_and_when_it_is_repaired(
     for place in (satisfied, violated, violated, satisfied, satisfied, violated):
         vms = vm("a", "h1"), vm("b", place), vm("c", "h2")
         bench.recorder.record_violations(snapshot(host("h1"), host("h2"), *vms, hard, soft), CLUSTER)
-    assert bench.reported.kinds == [
-        NoticeKind.RULE_VIOLATED,
-        NoticeKind.RULE_REPAIRED,
-        NoticeKind.RULE_VIOLATED,
-    ]
+    assert bench.reported.kinds == [VIOLATED, REPAIRED, VIOLATED]
     assert [one.facts for one in bench.reported.notices] == [{"cluster": CLUSTER, "rule": name}] * 3
 
 
 def test_a_rule_that_is_renamed_ends_by_the_names_that_it_began_with(bench: Bench) -> None:
     for name, title in (("blue", "near"), ("red", "close"), ("red", "")):
         groups = (group("pair", TOGETHER, "a b", name=title),) if title else ()
-        parts = cluster(name=name), host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"), *groups
+        parts = builders.cluster(name=name), host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"), *groups
         bench.recorder.record_violations(snapshot(*parts), CLUSTER)
-    assert bench.reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
+    assert bench.reported.kinds == [VIOLATED, REPAIRED]
     facts = {"cluster": "blue", "rule": "affinity group near"}
     assert [one.facts for one in bench.reported.notices] == [facts] * 2
 
@@ -318,7 +304,7 @@ def test_rules_that_change_together_are_one_message_that_carries_each(bench: Ben
             for name in names
         )
         bench.recorder.record_violations(snapshot(host("h1"), host("h2"), *chain(*parts)), CLUSTER)
-    assert bench.reported.kinds == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
+    assert bench.reported.kinds == [VIOLATED, REPAIRED]
     for notice in bench.reported.notices:
         rules = [one.facts["rule"] for one in notice.carried]
         assert sorted(rules) == [f"affinity group {name}" for name in names]
@@ -338,7 +324,7 @@ def test_one_that_leads_no_more_shows_no_cluster_and_reports_again_what_it_finds
     assert bench.of_clusters().isdisjoint(shown)
     assert bench.value("pending_intents") == 0
     bench.recorder.record_violations(state("h2"), CLUSTER)  # others may have repaired it meanwhile
-    assert bench.reported.kinds == [NoticeKind.RULE_VIOLATED] * 2
+    assert bench.reported.kinds == [VIOLATED] * 2
     bench.recorder.forget()
     bench.recorder.record_violations(state("h1"), CLUSTER)
-    assert bench.reported.kinds[2:] == [NoticeKind.RULE_VIOLATED, NoticeKind.RULE_REPAIRED]
+    assert bench.reported.kinds[2:] == [VIOLATED, REPAIRED]

@@ -142,14 +142,9 @@ class World:
         self._folder = folder
         self._configuration = write_configuration(folder, url, more=SETTINGS)
 
-    @contextmanager
-    def watch(self, name: str, where: str = "", *, deadly: bool = True) -> Iterator[EnforcerProcess]:
+    def watch(self, name: str, where: str = "", *, deadly: bool = True) -> EnforcerProcess:
         at = At(where, 1, signal.SIGKILL if deadly else signal.SIGSTOP)
-        found = EnforcerProcess(self._folder, name, self._configuration, at)
-        try:
-            yield found
-        finally:
-            found.kill()
+        return EnforcerProcess(self._folder, name, self._configuration, at)
 
     def set_safe(self, safe: bool) -> None:
         (self.engine.hosts.activate if safe else self.engine.hosts.deactivate)("h3")

@@ -222,11 +222,8 @@ USUAL_SECONDS = USUAL.host_connecting_seconds
     ("seconds", "story"),
     [
         # Recorded: 3.5 s after the crash 10802, and after 80 s 142 for each VM, then 12.
-        (
-            USUAL.host_connecting_seconds,
-            "6; h1 is connecting; v is up h1; events 10802; 73; h1 is connecting",
-        ),
-        (USUAL.host_connecting_seconds, "81; h1 is non_responsive; v is unknown h1; events 10802 142 12"),
+        (USUAL_SECONDS, "6; h1 is connecting; v is up h1; events 10802; 73; h1 is connecting"),
+        (USUAL_SECONDS, "81; h1 is non_responsive; v is unknown h1; events 10802 142 12"),
         (75.0, "30; hosts.recover h1; 100; h1 is up; v is up h1; events 10802"),
     ],
     ids=["connecting for 80 s as the engine's", "and no longer", "up if it answers, and nothing is lost"],

@@ -144,9 +144,7 @@ TestAdministration = Administration.TestCase
 
 def test_the_same_seed_and_commands_give_the_same_run() -> None:
     def run(seed: int) -> tuple[Any, ...]:
-        engine = engines.engine(
-            *(host(name) for name in HOSTS), *(vm(name) for name in VMS), settings=SLOPPY, seed=seed
-        )
+        engine = engines.engine(*map(host, HOSTS), *map(vm, VMS), settings=SLOPPY, seed=seed)
         for name in VMS:
             engine.vms.start(name)
             engine.advance(0.7)

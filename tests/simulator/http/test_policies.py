@@ -30,6 +30,10 @@ def policy(engine: Engine, policy_id: str) -> SchedulingPolicy:
     return engine.queries.state.policies[policy_id]
 
 
+#: Found as the last of those that a cluster has without a policy of its own.
+OTHER_FILTER = engines.engine(host("h1")).queries.state.policies[NONE].filters[-1].unit
+
+
 def refusal(command: Callable[..., object], *arguments: str, **options: Any) -> int:
     return engines.refused(command, *arguments, **options).http_status
 
@@ -114,6 +118,7 @@ def test_what_a_policy_may_not_be() -> None:
     [
         ("add_filter", MEMORY_FILTER, {}),
         ("add_filter", CPU_WEIGHT, {}),
+        ("add_filter", OTHER_FILTER, {"position": -1}),  # one alone is first
         ("add_weight", CPU_WEIGHT, {"factor": -1}),
         ("set_balance", MEMORY_FILTER, {}),
     ],
@@ -121,17 +126,9 @@ def test_what_a_policy_may_not_be() -> None:
 def test_a_refused_unit_stays_and_spoils_the_policy(command: str, unit: str, options: dict[str, int]) -> None:
     engine = small()
     added = engine.policies.add("p")
-    engine.policies.add_filter(added.id, MEMORY_FILTER)
+    engine.policies.add_filter(added.id, MEMORY_FILTER, position=-1)
     assert refusal(getattr(engine.policies, command), added.id, unit, **options) == 400
     assert refusal(engine.policies.edit, added.id, description="harmless") == 400
-
-
-def test_only_one_filter_is_first() -> None:
-    engine = small()
-    added = engine.policies.add("p")
-    engine.policies.add_filter(added.id, MEMORY_FILTER, position=-1)
-    other = policy(engine, NONE).filters[-1].unit
-    assert refusal(engine.policies.add_filter, added.id, other, position=-1) == 400
 
 
 def test_cluster_properties_are_merged_dropped_and_checked() -> None:

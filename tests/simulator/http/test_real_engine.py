@@ -100,9 +100,7 @@ def test_a_refused_and_a_cancelled_command_leave_a_failed_job(api: Api, engine: 
 
 def test_the_policies_show_the_units_that_the_engines_show(server: Server, api: Api) -> None:
     """Filters that count in every policy are shown in none, nor among the units."""
-    ours = {
-        unit.get("id") for unit in recorded("schedulingpolicyunits") if unit.findtext("internal") == "false"
-    }
+    ours = {one.get("id") for one in recorded("schedulingpolicyunits") if one.findtext("internal") == "false"}
     none = f"{server.api_url}/schedulingpolicies/b4ed2332-a7ac-4d5f-9596-99a439cb2812"
     filters = {one.get("id"): one.findtext("position") for one in recorded("policy-filters")}
     assert {one.get("id"): one.findtext("position") for one in request(f"{none}/filters").xml} == {

@@ -47,13 +47,12 @@ def test_tls(engine: Engine, tmp_path: Path) -> None:
             logged_in(server).system_service().get()
 
 
-@pytest.mark.parametrize("listen", ["", "8080", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:99999", ":80"])
-def test_an_address_that_is_none(engine: Engine, listen: str) -> None:
-    with pytest.raises(UserError, match="HOST:PORT"):
-        serve(engine, listen)
-
-
-def test_a_certificate_that_is_none(engine: Engine, tmp_path: Path) -> None:
+def test_what_cannot_be_served(engine: Engine, server: Server, tmp_path: Path) -> None:
+    for listen in ("", "8080", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:99999", ":80"):
+        with pytest.raises(UserError, match="HOST:PORT"):
+            serve(engine, listen)
+    with pytest.raises(UserError, match="cannot listen on"):
+        serve(engine, urlsplit(server.url).netloc)
     (tmp_path / "chain.pem").write_text("nonsense")
     with pytest.raises(UserError, match="not a PEM certificate"):
         serve(engine, certificate=(tmp_path / "chain.pem", tmp_path / "key.pem"))
@@ -63,11 +62,6 @@ def test_an_address_of_the_sixth_version(engine: Engine) -> None:
     with closing(serve(engine, "[::1]:0")) as server:
         assert server.url.startswith("http://[::1]:")
         assert request(f"{server.api_url}/vms").status == 200
-
-
-def test_an_address_that_is_taken(engine: Engine, server: Server) -> None:
-    with pytest.raises(UserError, match="cannot listen on"):
-        serve(engine, urlsplit(server.url).netloc)
 
 
 def test_an_address_is_free_again_at_once(engine: Engine) -> None:

@@ -26,9 +26,7 @@ UNITS = cluster(scheduling_policy=POLICY, scheduling_properties={"affinity_stric
 
 
 def start(proxy: Proxy, *more: Part, **options: Any) -> Engine:
-    return engines.engine(
-        UNITS, host("h1"), host("h2"), host("h3"), vm("v"), *more, proxy=proxy.url, **options
-    )
+    return engines.engine(UNITS, *map(host, ("h1", "h2", "h3")), vm("v"), *more, proxy=proxy.url, **options)
 
 
 def placed(engine: Engine) -> str | None:
