@@ -32,6 +32,7 @@ from tests.builders import (
     snapshot,
     vm,
 )
+from tests.clock import Clock
 from tests.enforcer.actions.bench import bench
 from tests.enforcer.gates.judging import intent
 
@@ -253,73 +254,42 @@ def test_a_vm_is_not_sent_back_to_where_it_was_taken_from() -> None:
     assert backoff(at("h2"), [done(901.0)]).left_behind == {}
 
 
-class Watched:
-    """A VM `v` that is looked at once a minute."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self._moves = Readings(lambda: self.now)
-
-    def sees(self, place: str | None, *ours: Intent, drained: str = "") -> set[str]:
-        self.now += 60.0
-        hosts = [host(name, status="maintenance" if name == drained else "up") for name in ("h1", "h2", "h3")]
-        self._moves.observe(snapshot(*hosts, vm("v", place), vm("w", "h1")), ours)
-        return {*self._moves.restless}
-
-
 def ours(target: str, state: IntentState, age_seconds: float = 0.0) -> Intent:
     return intent(state, age_seconds, "v", None, target=target)
 
 
-@pytest.mark.parametrize(
-    "places",
-    [
-        ["h1", "h1", "h1"],
-        ["h1", "h2", "h3"],
-        ["h1", "h2", "h1"],
-        ["h1", None, "h2", None, "h1", None, "h2"],
-        ["h1", "h2", None, "h1", "h2"],
-    ],
-    ids=["rests", "goes on", "comes back once", "is started anywhere", "is started where it was"],
-)
-def test_who_does_not_come_back_again_and_again_is_not_restless(places: list[str | None]) -> None:
-    watched = Watched()
-    assert not any(watched.sees(place) for place in places)
+#: A VM is looked at once a minute: its host, or `-`; after `/` the host that is drained. We are moving it
+#: there (`+`), have just done so (`=`), or have long ago moved it to h2, and have failed to h1 (`~`).
+SIGHTS = {
+    "it rests": ("h1 h1 h1", "000"),
+    "it goes on": ("h1 h2 h3", "000"),
+    "it comes back once": ("h1 h2 h1", "000"),
+    "it is started anywhere": ("h1 - h2 - h1 - h2", "0000000"),
+    "it is started where it was": ("h1 h2 - h1 h2", "00000"),
+    "hosts are drained one after another": ("h1 h2/h1 h1/h2 h2/h1 h1/h2", "00000"),
+    "it comes back, and rests long enough in the end": (f"h1 h2 h1{' h2' * 20}", f"000{'1' * 15}{'0' * 5}"),
+    "our own migrations do not count": (f"h1{' h2+ h1=' * 3}", "0000000"),
+    "that we once moved it there explains nothing of today": ("h1~ h2~ h1~ h2~", "0001"),
+    "what is undone after a migration of ours counts": ("h1 h2 h1+ h2", "0001"),
+}
 
 
-def test_hosts_that_are_drained_one_after_another_make_nobody_restless() -> None:
-    watched = Watched()
-    ways = [("h1", ""), ("h2", "h1"), ("h1", "h2"), ("h2", "h1"), ("h1", "h2")]
-    assert not any(watched.sees(place, drained=drained) for place, drained in ways)
-
-
-def test_who_comes_back_is_restless_until_it_rests_long_enough() -> None:
-    watched = Watched()
-    assert not any(watched.sees(place) for place in ("h1", "h2", "h1"))
-    assert [bool(watched.sees("h2")) for _ in range(20)] == [True] * 15 + [False] * 5
-
-
-def test_our_own_migrations_do_not_count() -> None:
-    watched = Watched()
-    assert not watched.sees("h1")
-    for _ in range(3):
-        assert not watched.sees("h2", ours("h2", IntentState.ACCEPTED))
-        assert not watched.sees("h1", ours("h1", IntentState.DONE, age_seconds=30))
-
-
-def test_that_we_once_moved_it_there_explains_no_migration_of_today() -> None:
-    watched = Watched()
-    old = ours("h2", IntentState.DONE, age_seconds=4000), ours("h1", IntentState.FAILED)
-    assert not any(watched.sees(place, *old) for place in ("h1", "h2", "h1"))
-    assert watched.sees("h2", *old) == {"v"}
-
-
-def test_what_is_undone_after_a_migration_of_ours_counts() -> None:
-    watched = Watched()
-    for place in ("h1", "h2"):
-        assert not watched.sees(place)
-    assert not watched.sees("h1", ours("h1", IntentState.ACCEPTED))
-    assert watched.sees("h2") == {"v"}
+@pytest.mark.parametrize(("sights", "restless"), SIGHTS.values(), ids=SIGHTS)
+def test_who_comes_back_again_and_again_is_restless(sights: str, restless: str) -> None:
+    clock, found = Clock(), ""
+    moves = Readings(clock)
+    for sight, drained in (each.partition("/")[::2] for each in sights.split()):
+        place, how, clock.now = sight[:2].strip("-"), sight[2:], clock.now + 60.0
+        hosts = (host(name, status="maintenance" if name == drained else "up") for name in ("h1", "h2", "h3"))
+        known = {
+            "+": [ours(place, IntentState.ACCEPTED)],
+            "=": [ours(place, IntentState.DONE, 30.0)],
+            "~": [ours("h2", IntentState.DONE, 4000.0), ours("h1", IntentState.FAILED)],
+        }.get(how, [])
+        moves.observe(snapshot(*hosts, vm("v", place or None), vm("w", "h1")), known)
+        found += str(int("v" in moves.restless))
+        assert "w" not in moves.restless
+    assert found == restless
 
 
 def found(state: Snapshot) -> Mapping[str, Restless]:
