@@ -110,6 +110,14 @@ def test_hosts_that_are_marked_as_draining_are_named(asking: StateAsking) -> Non
     assert f"{marked} (ovirt-enforcer maintenance status).\n" in asking.text(3, "status", draining)
 
 
+def test_an_engine_that_nobody_follows(serving: Starting) -> None:
+    with serving(snapshot(host("h1"), vm("v1", "h1"))) as live:
+        found = live.data(0, "status")
+        assert (found["source"]["kind"], found["source"]["where"]) == ("engine", live.server.url)
+        (cluster,) = found["clusters"]
+        assert (cluster["hosts_up"], cluster["vms_running"]) == (1, 1)
+
+
 def test_keys_that_have_no_effect_yet_are_reported(publisher: Publisher, published: Asking) -> None:
     """What they refer to costs the engine time."""
     for level, waiting in (("cluster", False), ("disk", True), ("customer_offer", True)):
