@@ -58,19 +58,14 @@ def test_one_process_needs_nobody() -> None:
         assert spread is None
 
 
-def test_processes_of_this_machine(state: Snapshot, alone: HaCheck) -> None:
-    assert asked(state, processes=2) == alone
-
-
-def test_workers_of_a_scheduler(state: Snapshot, alone: HaCheck, dask: LocalCluster) -> None:
-    assert asked(state, scheduler=dask.scheduler_address) == alone
-
-
-def test_steps_end_at_the_same_failure(state: Snapshot, dask: LocalCluster) -> None:
+def test_processes_and_workers_answer_as_one_process_and_end_at_the_same_failure(
+    state: Snapshot, alone: HaCheck, dask: LocalCluster
+) -> None:
     few = check(state, state.clusters[0].id, 2, 300)
     assert few.unjudged > 0
-    assert asked(state, processes=2, steps=300) == few
-    assert asked(state, scheduler=dask.scheduler_address, steps=300) == few
+    for processes, scheduler in ((2, None), (None, dask.scheduler_address)):
+        assert asked(state, processes, scheduler) == alone
+        assert asked(state, processes, scheduler, steps=300) == few
 
 
 def lethal(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:

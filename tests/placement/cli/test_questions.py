@@ -20,7 +20,7 @@ from tests.builders import (
     vm,
 )
 from tests.placement.cli.documents import plain
-from tests.placement.cli.live_engine import StateAsking, cells
+from tests.placement.cli.live_engine import StateAsking
 from tests.placement.rules.placement_keys.nodes import keyed
 
 # -- `where`, `conflicts` and `ha-check` on a state file: what tests/golden does not show.
@@ -38,41 +38,6 @@ def test_conflicts_of_one_vm_or_group(asking: StateAsking) -> None:
         assert [one["groups"] for one in found["conflicts"]] == [["g4"]], wanted
         assert [one["groups"] for one in found["contradictions"]] == [["g3", "g4"]], wanted
     assert asking.data(0, "conflicts --vm v5", *THREE_HOSTS, *clash)["clusters"][0]["feasible"] is True
-
-
-def test_ha_check_reports_the_engines_softer_verdict_alongside_its_own(asking: StateAsking) -> None:
-    idle = vm("v1", "h1", name="web", ha=True, needs_mb=8192, guaranteed_mb=1024, usage_mem_percent=10)
-    busy = vm("v2", "h2", name="cache", ha=True, usage_cpu_percent=100, vcpus=2)
-    parts = (
-        cluster(name="blue", ha_reservation=True),
-        host("h1", name="north", cores=1, cpu_percent=100),
-        host("h2", name="south", free_mb=3000),
-        host("h3", name="east", cores=4, free_mb=3000, cpu_percent=60),
-    )
-    unsafe, _ = asking.verdicts(1, "ha-check", *parts, idle)
-    assert unsafe == [["blue", "1", "unsafe", "safe", "north", "web"]]
-    safe = ["blue", "1", "safe", "unsafe", "south", "cache (by the engine's own check)"]
-    assert asking.verdicts(0, "ha-check", *parts, busy) == ([safe], [])
-    ((loss,),) = (one["losses"] for one in asking.data(1, "ha-check", *parts, idle)["clusters"])
-    assert (loss["hosts"], loss["domains"], loss["unplaced"]) == (["h1"], [], ["v1"])
-    because = [(one["vm"], [host["host"] for host in one["refused"]]) for one in loss["because"]]
-    assert because == [("v1", ["h2", "h3"])]
-
-
-def test_ha_check_names_vms_that_it_is_not_about(asking: StateAsking) -> None:
-    parts = (
-        cluster(name="blue", ha_reservation=True),
-        *THREE_HOSTS,
-        vm("v1", "h3", name="web", ha=True, status="unknown"),
-        vm("v2", name="cache", ha=True),
-    )
-    rows, below = asking.verdicts(1, "ha-check", *parts)
-    assert rows == [["blue", "1", "unsafe", "safe", "already: east"]]
-    assert below == [
-        "Lost in cluster blue until they run again:",
-        "  web is unknown on east, which is error: could start on north (ovirt-placement why web)",
-        "Not counted in cluster blue: cache is down",
-    ]
 
 
 def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: StateAsking) -> None:
@@ -242,20 +207,6 @@ STATE = snapshot(
     group("g1", TOGETHER, "v1 v2", name="near"),
     group("g2", APART, "v1 v3", name="far"),
 )
-
-
-def test_table_names_rule_group_vm_number_and_unit_for_each_host(asking: StateAsking) -> None:
-    title, _, *rows = map(cells, asking.text(0, "why web", STATE).splitlines())
-    assert title == ["host", "verdict", "why", "by"]
-    both = "AffinityFilter, the engine's VmAffinityGroups"
-    together = "must run with VM cache, which is on host north (affinity group near)"
-    assert rows == [
-        ["north", "refused", "must not run with VM rival, which is on host north (affinity group far)", both],
-        ["south", "refused", "only 100 MiB of its memory are not handed out yet", "the engine's Memory"],
-        [together, both],
-        ["east", "refused", "is not up", "the engine's Status"],
-        [together, both],
-    ]
 
 
 def reported(asking: StateAsking, *parts: Part, place: str = "h2") -> list[list[str]]:

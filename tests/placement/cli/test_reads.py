@@ -159,7 +159,6 @@ def test_a_slow_engine_takes_no_time_from_planning(serving: Starting) -> None:
         assert enforcer(["plan", *options]) == REPAIRS_ALL
 
 
-# -- `snapshot` prints what the reader reads; each mistake is one line that says what to do, and exit 2.
 # -- `ovirt-placement snapshot` prints what the reader reads, configured by file or by Ansible's variables.
 @pytest.fixture(scope="module")
 def engine() -> Iterator[EngineServer]:

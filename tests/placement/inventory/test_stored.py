@@ -1,6 +1,7 @@
 """What a store says over the engine's state: open intents, and keys whatever became of their objects."""
 
 import contextlib
+import logging
 import sqlite3
 import threading
 import time
@@ -156,14 +157,24 @@ def test_keys_are_in_the_snapshot_as_soon_as_they_are_set(store: KeyStore, watch
 
 
 def test_the_last_known_keys_outlive_a_store_that_is_away(
-    store: KeyStore, watch: KeyWatch, tmp_path: Path
+    store: KeyStore, watch: KeyWatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO)
+    file, elsewhere = tmp_path / "store.db", tmp_path / "elsewhere.db"
     soon(watch, engine(), by_place(*KEPT))
-    with contextlib.closing(sqlite3.connect(tmp_path / "store.db", isolation_level=None)) as database:
+    store.close()
+    file.rename(elsewhere)
+    for _ in range(2):
+        assert over(watch, engine()).placement_keys == by_place(*KEPT)
+    elsewhere.rename(file)
+    soon(watch, engine(), by_place(*KEPT))
+    assert caplog.text.count("store init; those read last count") == 1
+    assert caplog.text.count("placement keys are read again") == 1
+    with contextlib.closing(sqlite3.connect(file, isolation_level=None)) as database:
         database.execute("DROP TABLE key_revision")
     for _ in range(3):
         assert over(watch, engine()).placement_keys == by_place(*KEPT)
-    (tmp_path / "store.db").unlink()
+    file.unlink()
     assert over(watch, engine()).placement_keys == by_place(*KEPT)
 
 

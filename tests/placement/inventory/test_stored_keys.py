@@ -247,21 +247,6 @@ class TestFile:
     def url(self, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path}/store.db"
 
-    @pytest.mark.system
-    def test_the_last_keys_outlive_a_store_that_is_taken_away(
-        self, file: Path, config: Config, url: str, tmp_path: Path
-    ) -> None:
-        log = file.with_name("inventory.log")
-        with opened(url) as store:
-            put_keys(store, [key("A")])
-        with running(file) as service:
-            (tmp_path / "store.db").rename(tmp_path / "elsewhere.db")
-            assert reported(log, "store init; those read last count") == 1
-            assert names(inventory.snapshot(config=config, max_age=0, deadline=30)) == ["A"]
-            (tmp_path / "elsewhere.db").rename(tmp_path / "store.db")
-            assert reported(log, "placement keys are read again") == 1
-            ended(service)
-
     def test_a_store_with_an_earlier_revision_may_take_its_place(
         self, file: Path, config: Config, url: str, tmp_path: Path
     ) -> None:
