@@ -12,17 +12,17 @@ from ovirt_placement.model import DataCenter
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.engine_filters import HOST_NOT_UP, MEMORY_HANDED_OUT
 from ovirt_placement.rules.placement_keys.judgement import thresholds
-from ovirt_placement.rules.placement_keys.keys import KeySettings, settings_of
+from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings, settings_of
 from ovirt_placement.rules.placement_keys.units import (
     KEYS_REFUSE,
     KEYS_ROUND,
     MEMORY_IN_USE,
+    decide_vm,
     filter_hosts,
     rank_hosts,
 )
 from tests.builders import TOGETHER, cluster, group, host, key, node_key, vm
-from tests.placement.rules.placement_keys import nodes
-from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, asked, keyed, place, ranks
+from tests.placement.rules.placement_keys.nodes import TWO_HOSTS, accepted, asked, keyed, ranks
 
 
 @pytest.mark.parametrize(
@@ -128,12 +128,12 @@ def test_settings_report_when_keyless_vms_would_be_refused() -> None:
 @pytest.mark.parametrize(("allocated_mb", "found"), [(7281, 1), (7282, 2), (7283, 2), (7282 + 910, 2)])
 def test_special_keys_meet_a_threshold_exactly(allocated_mb: int, found: int) -> None:
     """A ninth of the memory leaves eight ninths of 90: that is 80, and not above it."""
-    hosts = [
-        nodes.node("h1", memory_mb=9 * 7282, allocated_mb=allocated_mb),
-        nodes.node("h2", [node_key("h2", "A", 0.3)]),
-    ]
-    decision = place(hosts, [key("#RAM", 0.0, 90.0), key("A", 1.0, 0.1)], memory_mb=1024)
-    one, other = decision.hosts
+    state = keyed(
+        *(host("h1", memory_mb=9 * 7282), host("h2")),
+        *(vm("new", memory_mb=1024), vm("largest", "h1", memory_mb=allocated_mb)),
+        keys=(key("#RAM", 0.0, 90.0), key("A", 1.0, 0.1), node_key("h2", "A", 0.3)),
+    )
+    one, other = decide_vm(state, state.vm_by_id["new"], ("h1", "h2"), DEFAULTS).hosts
     assert one.system is not None
     assert one.system.total == 90 * (1 - Fraction(allocated_mb, 9 * 7282))
     assert (one.round, other.round) == (found, 1)
