@@ -39,9 +39,7 @@ MOVES = 238
 CROWDED = 20
 
 
-def repair(
-    seed: int, hosts: int = 500, vms: int = 10_000, crowded: int = 40
-) -> tuple[Snapshot, dict[str, str]]:
+def repair(seed: int, hosts: int = 500, vms: int = 10_000) -> tuple[Snapshot, dict[str, str]]:
     """A cluster where 238 pairs share their host, on few hosts, and where one VM of each is to go.
 
     Some go where there is room from the start on, others where there will be once another has left.
@@ -79,21 +77,10 @@ def steps_of(state: Snapshot, found: Order) -> list[Step]:
     """As a plan has them."""
     at = {one.id: one.host or "" for one in state.vms}
     steps = []
-    for one in found.moves:
-        machines = [state.vm_by_id[moving] for moving in one.move.vms]
-        sources = tuple(at[moving] for moving in one.move.vms)
-        steps.append(
-            Step(
-                vms=one.move.vms,
-                sources=sources,
-                target=one.move.host,
-                groups=(),
-                repairs=(),
-                after=one.after,
-                seconds=step_seconds(machines),
-            )
-        )
-        at |= dict.fromkeys(one.move.vms, one.move.host)
+    for vms, target, after in ((one.move.vms, one.move.host, one.after) for one in found.moves):
+        seconds, sources = step_seconds([state.vm_by_id[one] for one in vms]), tuple(at[one] for one in vms)
+        steps.append(Step(vms, sources, target, groups=(), repairs=(), after=after, seconds=seconds))
+        at |= dict.fromkeys(vms, target)
     return steps
 
 

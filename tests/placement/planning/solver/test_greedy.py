@@ -162,26 +162,19 @@ def pairs_that_must_part(seed: int) -> Snapshot:
     """15 hosts, 400 VMs, and 30 pairs that share a host; one host is far emptier than the others."""
     dice = random.Random(seed)
     names = [f"h{number:02}" for number in range(15)]
-    vms, groups = [], []
-    for number in range(30):
-        home = dice.choice(names[1:])
-        for twin in ("a", "b"):
-            vms.append(vm(f"{twin}{number:02}", home, needs_mb=4096, vcpus=2, usage_cpu_percent=40))
-        groups.append(group(f"g{number:02}", APART, f"a{number:02} b{number:02}"))
-    vms += [
-        vm(f"v{number:03}", names[1 + number % 14], needs_mb=4096, vcpus=2, usage_cpu_percent=20)
-        for number in range(340)
-    ]
-    used_mb = {name: sum(needed_mb(one) for one in vms if one.host == name) for name in names}
-    used = {
-        name: sum(one.vcpus * (one.usage_cpu_percent or 0) for one in vms if one.host == name)
-        for name in names
-    }
+    homes = {f"{number:02}": dice.choice(names[1:]) for number in range(30)}
+    fields = {"needs_mb": 4096, "vcpus": 2}
+    vms = [vm(f"{twin}{at}", homes[at], usage_cpu_percent=40, **fields) for at in homes for twin in "ab"]
+    vms += [vm(f"v{at:03}", names[1 + at % 14], usage_cpu_percent=20, **fields) for at in range(340)]
+    on = {name: [one for one in vms if one.host == name] for name in names}
     hosts = [
-        host(name, memory_mb=204800, free_mb=204800 - used_mb[name], cores=24, cpu_percent=used[name] / 24)
-        for name in names
-    ]
-    return snapshot(*hosts, *vms, *groups)
+        host(
+            name, memory_mb=204800, free_mb=204800 - sum(map(needed_mb, there)), cores=24,
+            cpu_percent=sum(one.vcpus * (one.usage_cpu_percent or 0) for one in there) / 24,
+        )
+        for name, there in on.items()
+    ]  # fmt: skip
+    return snapshot(*hosts, *vms, *(group(f"g{at}", APART, f"a{at} b{at}") for at in homes))
 
 
 def test_pairs_that_must_part_do_not_pile_up_on_the_emptiest_host() -> None:
