@@ -13,7 +13,7 @@ from enum import StrEnum
 from importlib.util import find_spec
 from itertools import count as numbers
 
-from ovirt_placement.planning.plan import NO_TIME, Deadline
+from ovirt_placement.planning.plan import ALWAYS_CHECKED, NO_TIME, Deadline
 from ovirt_placement.planning.problem.bound import bound, fixed, least_migrations, shortest
 from ovirt_placement.planning.problem.ends import Strategy, StrategyChoice, Value, meeting_first, value
 from ovirt_placement.planning.problem.placement import ProblemPlacement, after, placement_after
@@ -173,7 +173,7 @@ class _Found:
 
     def ordered(self, problem: Problem, strategy: Strategy, deadline: Deadline) -> _Found:
         """With moves to the end that it chose, in as much time."""
-        moves = _moves(problem, self.choice.where, strategy, deadline)
+        moves = _moves(problem, self.choice, strategy, deadline)
         worth = value(problem, moves)
         return replace(self, moves=moves, worth=worth, proven=worth <= self.choice.bound)
 
@@ -265,7 +265,7 @@ def _gone_on(problem: Problem, found: _Found, strategy: Strategy, deadline: Dead
             strategy = strategy.simple or strategy
         there = after(problem, begun)
         choice = strategy.choose(there, deadline.within(_CHOOSING_SHARE))
-        moves = (*begun, *_moves(there, choice.where, strategy, deadline))
+        moves = (*begun, *_moves(there, choice, strategy, deadline))
         moves = shortened(problem, moves, deadline)
         idle += 1
         if (worth := value(problem, moves)) < found.worth:
@@ -285,17 +285,19 @@ def _shaken(problem: Problem, moves: _Moves, dice: random.Random, deadline: Dead
     return tuple(shaken)
 
 
-def _moves(problem: Problem, where: Mapping[str, str], strategy: Strategy, deadline: Deadline) -> _Moves:
+def _moves(problem: Problem, choice: StrategyChoice, strategy: Strategy, deadline: Deadline) -> _Moves:
     """In order, to an end; where some VMs do not get there straight, the best of what else there is.
 
     A split group that ends where none of it was, meets first where some of it are.
     """
-    placement = ProblemPlacement(problem)
+    where, placement = choice.where, ProblemPlacement(problem)
     straight = tuple(direct_moves(placement, where))
     if placement.moved == where:
         return straight
     directly = (strategy.simple or strategy).repair_directly(problem, deadline)
-    ways = [_in_order(problem, where, deadline), directly]
+    ends = (end for end in choice.earlier if len(end) <= ALWAYS_CHECKED or not deadline.over)
+    ways = [tuple(direct_moves(ProblemPlacement(problem), end)) for end in ends]
+    ways += [_in_order(problem, where, deadline), directly]
     met = meeting_first(problem, where)
     if met != where:
         first = _in_order(problem, met, deadline)

@@ -287,6 +287,8 @@ class StrategyChoice:
     where: Mapping[str, str]
     #: No end is better than this, as far as is proven; it says nothing of the way there.
     bound: Value
+    #: Ends that it came by: moves may lead to one of these where none lead to the last.
+    earlier: tuple[Mapping[str, str], ...] = ()
 
 
 class Strategy:

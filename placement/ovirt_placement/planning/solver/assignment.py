@@ -85,12 +85,13 @@ class Assignment:
         for vm, _, host in since:
             self.move((vm,), host)
 
-    def moves_since(self, mark: int) -> dict[str, str]:
-        """VMs that are elsewhere than at the mark, with their hosts."""
-        before: dict[str, str] = {}
-        for vm, source, _ in self._trail[mark:]:
+    def moves_since(self, mark: int, until: int | None = None) -> dict[str, str]:
+        """VMs that are elsewhere now than at the mark, with their hosts; or were so at a later mark."""
+        before, after = dict[str, str](), dict[str, str]()
+        for vm, source, host in self._trail[mark:until]:
             before.setdefault(vm, source)
-        return {vm: now for vm, source in before.items() if (now := self.where(vm)) != source}
+            after[vm] = host
+        return {vm: host for vm, host in after.items() if host != before[vm]}
 
     # -- hosts
 

@@ -316,6 +316,8 @@ class _Spreading:
 #: What is tried for every goal, and then for those that this does not repair.
 _QUICK = Effort(width=2, depth=2, tries=12)
 _PATIENT = Effort(width=4, depth=4, tries=150)
+#: About so many ends are remembered on the way.
+_EARLIER = 8
 
 
 class Greedy(Strategy):
@@ -327,9 +329,11 @@ class Greedy(Strategy):
         self, problem: Problem, deadline: Deadline, known: StrategyChoice | None = None
     ) -> StrategyChoice:
         assignment = Assignment(problem)
-        for _ in _repairs(assignment, deadline, directly=False):
-            pass
-        return StrategyChoice(spread(problem, assignment.placement.moved, deadline), bound(problem))
+        marks = [assignment.mark for _ in filter(None, _repairs(assignment, deadline, directly=False))]
+        marks = marks[:: -max(1, len(marks) // _EARLIER)]
+        earlier = tuple(assignment.moves_since(0, until=mark) for mark in marks)
+        where = spread(problem, assignment.placement.moved, deadline)
+        return StrategyChoice(where, bound(problem), earlier)
 
     def repair_directly(self, problem: Problem, deadline: Deadline) -> tuple[Move, ...]:
         """Each repair is legal once those before it are made: more time only adds to them."""
