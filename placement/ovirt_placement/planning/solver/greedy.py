@@ -316,7 +316,7 @@ class _Spreading:
 #: What is tried for every goal, and then for those that this does not repair.
 _QUICK = Effort(width=2, depth=2, tries=12)
 _PATIENT = Effort(width=4, depth=4, tries=150)
-#: About so many ends are remembered on the way.
+#: About how many ends are remembered on the way.
 _EARLIER = 8
 
 
