@@ -11,6 +11,7 @@ from ovirt_placement.model.record import Record
 from ovirt_placement.rules.affinity.filters import HOST_FILTER, VM_FILTER
 from ovirt_placement.rules.affinity.groups import groups_of, listed_hosts, members, peers_on
 from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.ranks import in_order, quotient
 from ovirt_placement.rules.elements.resources import (
     cpus_of,
@@ -21,6 +22,7 @@ from ovirt_placement.rules.elements.resources import (
 )
 from ovirt_placement.rules.elements.rule import Rule, accepted_hosts
 from ovirt_placement.rules.elements.verdict import BalanceMove, Request, whole_number
+from ovirt_placement.rules.placement_rules.in_force import constraints_of
 
 #: A host takes VMs below this part of the high utilisation, in percent, and this many points below it.
 _LOW_PERCENT = 80
@@ -54,10 +56,10 @@ def admitted(
 
 
 def choose_move(snapshot: Snapshot, moves: Iterable[BalanceMove]) -> BalanceMove | None:
-    """The first move that leaves no group worse off, with the hosts that leave none so; else the first.
+    """The first move that leaves no rule worse off, with the hosts that leave none so; else the first.
 
-    What violates a soft group would be moved back by who repairs it, again and again. Of a hard one that is
-    split already the filters accept each host.
+    What violates a rule would be moved back by who repairs it, again and again: a soft one, or a hard one
+    that lets VMs that run migrate. Of a hard group that is split already the filters accept each host.
     """
     first = None
     for move in moves:
@@ -68,7 +70,7 @@ def choose_move(snapshot: Snapshot, moves: Iterable[BalanceMove]) -> BalanceMove
 
 
 def _harmless(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
-    """The targets on which no group of a VM would be violated more than it is where the VM runs."""
+    """The targets on which no rule of a VM would be violated more than it is where the VM runs."""
     left, source = targets, vm.host or ""
     for group in groups_of(snapshot).get(vm.id, ()):
         if group.vms_rule.enabled:
@@ -81,6 +83,10 @@ def _harmless(snapshot: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str
             wanted = group.hosts_rule.positive
             if (source in meant) is wanted:
                 left = tuple(host for host in left if (host in meant) is wanted)
+    placement = SnapshotPlacement(snapshot)
+    for rule in constraints_of(snapshot, vm.id):
+        judge = rule.judge_step(vm.id, placement, frozenset())
+        left = tuple(host for host in left if judge(host) is None)
     return left
 
 
@@ -121,7 +127,7 @@ def balance_load(
     """Choose a VM to move off an overloaded host, the least busy first; None if there is nothing to do.
 
     Of what the engine would try one after the other, that is the first which may move to a target that
-    is `permitted`, and no failover host. One that leaves no group worse off comes before one that does.
+    is `permitted`, and no failover host. One that leaves no rule worse off comes before one that does.
     """
 
     def moves() -> Iterator[BalanceMove]:

@@ -180,6 +180,15 @@ BUSY_WITH_TWO = (BUSY, vm("a", "h1", usage_cpu_percent=1), vm("b", "h1", usage_c
             BalanceMove("b", ("h2",)),
             id="a group would be split further",
         ),
+        pytest.param(
+            {},
+            (
+                *(*BUSY_WITH_TWO, host("h2"), vm("c", "h2")),
+                rule("r", "separate", "a", other_vms="c", enforcing=False),
+            ),
+            BalanceMove("b", ("h2",)),
+            id="a soft placement rule would be violated",
+        ),
     ],
 )
 def test_load_gives_no_vm_where_it_would_not_stay(
