@@ -12,7 +12,7 @@ import msgspec
 
 from ovirt_enforcer.actions.recent_moves import REACH_SECONDS, Backoff, Moves
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.gates.gate import HOUR_SECONDS, Remembered
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, Facts
 from ovirt_enforcer.gates.people import moves, rule_key
 from ovirt_enforcer.plans import Asked, KeptVm, PlansBack, failure_domains, plan_options
 from ovirt_enforcer.settings import EnforcerSettings
@@ -126,7 +126,10 @@ class Memory:
         history = self.stores.intents.history(within_seconds=Gates.reach_seconds(self.settings))
         ended = {intent.id for intent in history}
         self.tagged = self.ask_tagged() if self.settings.exclude_tag else frozenset[str]()
-        remembered = Remembered(
+        facts = Facts(
+            self.settings,
+            self.clock(),
+            tuple(intent for intent in under_way if intent.id not in ended),
             history=history,
             approvals=self.stores.approvals.approvals(),
             refused=self.stores.approvals.refused(self._approval_seconds),
@@ -134,18 +137,17 @@ class Memory:
             tagged=self.tagged,
             own_upgrades=frozenset(map(upgrade_id, self.stores.maintenance.active_ids())),
         )
-        still_open = tuple(intent for intent in under_way if intent.id not in ended)
-        return Gates(self.settings, remembered, still_open, self.clock(), self._renewed)
+        return Gates(facts, self._renewed)
 
     def words(self) -> Hashable:
         """Revision of approvals and pauses: changes with each decision of a user."""
         approved = tuple((one.cluster, one.plan, one.set_at) for one in self.stores.approvals.approvals())
         return approved, self.stores.pauses.pauses(), self.stores.pauses.resumptions()
 
-    def _renewed(self, remembered: Remembered) -> Remembered:
+    def _renewed(self, facts: Facts) -> Facts:
         """With what may be said or seen while steps are admitted."""
         cycles = self.stores.violated.cycles() if self.settings.hold_cycles > 1 else {}
-        return replace(remembered, pauses=self.stores.pauses.pauses(), violated_cycles=cycles)
+        return replace(facts, pauses=self.stores.pauses.pauses(), violated_cycles=cycles)
 
     def observe(self, snapshot: Snapshot, cluster: str) -> None:
         """Count a cycle of a cluster for the rules that are violated there; done before it is planned for."""
@@ -201,7 +203,7 @@ def current_gates(settings: EnforcerSettings, connection: EngineConnection, stor
     try:
         return Memory(settings, stores, lambda: tagged).gates()
     except StoreAway:
-        return Gates(settings, Remembered(tagged=tagged), (), datetime.now(UTC))
+        return Gates(Facts(settings, datetime.now(UTC), tagged=tagged))
 
 
 _DEADLINE_SECONDS = 30.0

@@ -5,14 +5,13 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import InitVar, dataclass, field
-from datetime import datetime
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Final
 
 import msgspec
 
 from ovirt_enforcer.gates import limits, people
-from ovirt_enforcer.gates.gate import Facts, Gate, Held, HostAction, Remembered
+from ovirt_enforcer.gates.gate import Facts, Gate, Held, HostAction
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.inventory.stored import with_intents
 from ovirt_placement.model import Snapshot
@@ -78,20 +77,12 @@ class Gates:
     gates are made of it.
     """
 
-    settings: EnforcerSettings
-    remembered: Remembered
-    open_intents: Sequence[Intent]
-    #: The time of day, with its zone: windows are judged by it. All else has ages of its own.
-    now: datetime
+    facts: Facts
     #: Reads again what a person said in between, or what was seen: it is called for each answer, and what it
     #: raises is raised. So a pause counts from the very next step on.
-    renew: Callable[[Remembered], Remembered] = lambda remembered: remembered
+    renew: Callable[[Facts], Facts] = lambda facts: facts
     #: One admission at a time: it counts those before it.
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-
-    def __post_init__(self) -> None:
-        if self.now.tzinfo is None:
-            raise ValueError("the time of day needs its time zone")
 
     @staticmethod
     def reach_seconds(settings: EnforcerSettings) -> float:
@@ -99,7 +90,7 @@ class Gates:
 
     def unrenewed(self) -> Gates:
         """The same gates as of now: for answers after the store that they were made of is closed."""
-        return Gates(self.settings, self.renew(self.remembered), self.open_intents, self.now)
+        return Gates(self.renew(self.facts))
 
     def held(self, snapshot: Snapshot, plan: Plan | None = None) -> dict[str, Held]:
         """VMs to leave alone for now, by id; those that the plan under way has parked may be moved on."""
@@ -128,7 +119,7 @@ class Gates:
         return self._first(Gate.held_groups, snapshot)
 
     def seconds_left(self, snapshot: Snapshot, cluster: str) -> float:
-        facts = Facts(self.settings, snapshot, self.remembered, self.open_intents, self.now)
+        facts = replace(self.facts, snapshot=snapshot)
         return min(gate.seconds_until_open(facts, cluster) for gate in GATES)
 
     def open_breakers(self, snapshot: Snapshot) -> dict[str, str]:
@@ -155,7 +146,7 @@ class Gates:
                     Intent(vm=vm, cluster=cluster, source=source, target=what.target, correlation_id="")
                     for vm, source in zip(what.vms, what.sources, strict=True)
                 )
-                self.open_intents = (*self.open_intents, *own)
+                self.facts = replace(self.facts, open_intents=(*self.facts.open_intents, *own))
         return Admitted(cluster, what, _KEY)
 
     def blocked_reason(
@@ -188,8 +179,8 @@ class Gates:
         return reasons
 
     def _facts(self, snapshot: Snapshot, plan: Plan | None) -> Facts:
-        ahead, remembered = _with_decided(snapshot, self.open_intents), self.renew(self.remembered)
-        return Facts(self.settings, ahead, remembered, self.open_intents, self.now, plan)
+        ahead = _with_decided(snapshot, self.facts.open_intents)
+        return replace(self.renew(self.facts), snapshot=ahead, plan=plan)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, Final, NamedTuple, TypeVar
 
 from ovirt_enforcer.settings import EnforcerSettings
-from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model import NO_STATE, Host, Snapshot, Vm
 from ovirt_placement.model.names import group_ids
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.store.enforcer.intents import REFUSALS, Cause, Intent, IntentKind, IntentState
@@ -115,10 +115,18 @@ def movements(snapshot: Snapshot, open_intents: Sequence[Intent]) -> Iterator[Mo
             yield Movement(vm.id, vm.cluster, vm.host, targets, ours=False, expected=expected)
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
-    """What gates know besides settings, snapshot and what is under way; ages are those of the reading."""
+@dataclass(frozen=True)
+class Facts:
+    """All that gates judge by: a gate reads no clock, no store and no engine of its own."""
 
+    settings: EnforcerSettings
+    #: The time of day, with its zone: windows are judged by it. All else has ages, as of the reading.
+    now: datetime
+    #: Migrations whose end is not known yet; those just admitted stand last.
+    open_intents: Sequence[Intent] = ()
+    snapshot: Snapshot = NO_STATE
+    #: The whole plan that the step is of, or that is under way; None where there is none.
+    plan: Plan | None = None
     #: Migrations whose end is known, the oldest first, as far back as `Gates.reach_seconds` says.
     history: tuple[Intent, ...] = ()
     pauses: tuple[Pause, ...] = ()
@@ -136,29 +144,19 @@ class Remembered:
     #: Correlation ids of the upgrades that are maintenance runs of ours.
     own_upgrades: frozenset[str] = frozenset()
 
-
-@dataclass(frozen=True)
-class Facts:
-    """All that gates judge by: a gate reads no clock, no store and no engine of its own."""
-
-    settings: EnforcerSettings
-    snapshot: Snapshot
-    remembered: Remembered
-    #: Migrations whose end is not known yet; those just admitted stand last.
-    open_intents: Sequence[Intent]
-    now: datetime
-    #: The whole plan that the step is of, or that is under way; None where there is none.
-    plan: Plan | None = None
+    def __post_init__(self) -> None:
+        if self.now.tzinfo is None:
+            raise ValueError("the time of day needs its time zone")
 
     @cached_property
-    def history(self) -> tuple[Intent, ...]:
+    def ended(self) -> tuple[Intent, ...]:
         """What the engine was asked for and has ended, the oldest first, as far back as the gates wish."""
-        return asked(self.remembered.history)
+        return asked(self.history)
 
     @cached_property
     def begun(self) -> tuple[Intent, ...]:
         """All that the engine was asked for: what has ended, then what is under way."""
-        return (*self.history, *self.open_intents)
+        return (*self.ended, *self.open_intents)
 
     def begun_in(self, cluster: str) -> Iterator[Intent]:
         return (intent for intent in self.begun if intent.cluster == cluster)

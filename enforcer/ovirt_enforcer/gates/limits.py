@@ -141,7 +141,7 @@ def _cooling_down(facts: Facts) -> Mapping[str, Held]:
     """
     first, found = facts.settings.cooldown_seconds, {}
     pauses = BackOff(first, first * _LONGEST)
-    for intents in by_vm(intent for intent in facts.history if not refused(intent)).values():
+    for intents in by_vm(intent for intent in facts.ended if not refused(intent)).values():
         last = intents[-1]
         cooldown = pauses.pause_after(sum(1 for _ in takewhile(failed, reversed(intents))))
         if last.age_seconds < cooldown:
@@ -164,7 +164,7 @@ def _just_moved(facts: Facts) -> Mapping[str, Held]:
     A plan that parks a VM, to free the way for others, may take it on at once.
     """
     seconds, found = facts.settings.cooldown_after_success_seconds, {}
-    for *_, last in by_vm(intent for intent in facts.history if not refused(intent)).values():
+    for *_, last in by_vm(intent for intent in facts.ended if not refused(intent)).values():
         just_moved = last.state is IntentState.DONE and last.age_seconds < seconds
         if just_moved and not _goes_on(last, facts.plan):
             reason = f"it came to {host_name(last.target, facts.snapshot)} less than {seconds:.0f} s ago"
@@ -194,7 +194,7 @@ def _in_backup(facts: Facts) -> Mapping[str, Held]:
     """
     seconds, found = facts.settings.cooldown_seconds, {}
     refusal = "the engine refused, since it is being backed up"
-    for vm, (*_, last) in by_vm(facts.history).items():
+    for vm, (*_, last) in by_vm(facts.ended).items():
         names_a_backup = refused(last) and "backup" in (last.error or "").lower()
         if names_a_backup and last.age_seconds < seconds:
             reason = f"{refusal}; it is asked again after {seconds:.0f} s"
@@ -271,10 +271,10 @@ class _Trips:
 def _trips(facts: Facts, cluster: str) -> _Trips:
     """By what ended in a cluster since it was last resumed, in the order in which it ended."""
     known = facts.snapshot.cluster_by_id[cluster]
-    since = min(facts.remembered.resumed.get(key, inf) for key in (ALL_CLUSTERS, cluster, known.name))
+    since = min(facts.resumed.get(key, inf) for key in (ALL_CLUSTERS, cluster, known.name))
     ended = (
         intent
-        for intent in facts.history
+        for intent in facts.ended
         if intent.cluster == cluster
         and intent.age_seconds < since
         and (intent.state is IntentState.DONE or failed(intent))

@@ -67,7 +67,7 @@ MODE: Final = Gate(
 def _why_paused(facts: Facts, cluster: str) -> str | None:
     # What was set while the engine was away may have the cluster's name in place of its id.
     here = (ALL_CLUSTERS, cluster, facts.snapshot.cluster_by_id[cluster].name)
-    return next((pause.sentence for pause in facts.remembered.pauses if pause.cluster in here), None)
+    return next((pause.sentence for pause in facts.pauses if pause.cluster in here), None)
 
 
 PAUSE: Final = Gate(name="pause", cluster=_why_paused)
@@ -76,7 +76,7 @@ PAUSE: Final = Gate(name="pause", cluster=_why_paused)
 def _why_upgraded(facts: Facts, cluster: str) -> str | None:
     """While another upgrades a cluster its hosts are emptied, and each move is in the way."""
     known = facts.snapshot.cluster_by_id[cluster]
-    own = known.upgrade_correlation_id in facts.remembered.own_upgrades
+    own = known.upgrade_correlation_id in facts.own_upgrades
     return upgrade_text(known) if known.upgrade_mode and not own else None
 
 
@@ -120,7 +120,7 @@ def _why_excluded(
     if named(excluded, one.id, one.name):
         return f"{title} is among {setting}"
     tag = facts.settings.exclude_tag
-    if one.id in facts.remembered.tagged or any(fits(tag, other) for other in one.tags):
+    if one.id in facts.tagged or any(fits(tag, other) for other in one.tags):
         return f"{title} bears the tag {tag}"
     return None
 
@@ -154,9 +154,9 @@ def why_unapproved(facts: Facts, cluster: str, step: Step) -> str | None:
     if strict is None or empties(step, facts):
         return None
     plan = facts.plan or Plan(cluster=cluster, strategy="", steps=(step,))
-    lets = facts.remembered.refused.get(plan.id, f'"{COMMAND} {plan.id}" lets it')
+    lets = facts.refused.get(plan.id, f'"{COMMAND} {plan.id}" lets it')
     wanted = f"{strict}: {lets}"
-    approval = next((one for one in facts.remembered.approvals if one.cluster == cluster), None)
+    approval = next((one for one in facts.approvals if one.cluster == cluster), None)
     if approval is None:
         return wanted
     if approval.age_seconds >= facts.settings.approval_hours * HOUR_SECONDS:
@@ -188,7 +188,7 @@ def moves(plan: Plan) -> tuple[ApprovedMove, ...]:
 def _left(planned: Iterable[ApprovedMove], approval: Approval, facts: Facts) -> frozenset[ApprovedMove]:
     used = {
         (intent.vm, intent.source, intent.target)
-        for intent in (*facts.history, *facts.open_intents)
+        for intent in (*facts.ended, *facts.open_intents)
         if begun_ago(intent) < approval.age_seconds
     }
     return frozenset(
@@ -202,12 +202,12 @@ def _why_on_hold(facts: Facts, cluster: str, step: Step) -> str | None:
     """Until a rule was violated in some cycles: much repairs itself, or is still being changed."""
     if facts.settings.hold_cycles == 1:
         return None
-    cycles = _cycles_of_groups(facts.remembered.violated_cycles)
+    cycles = _cycles_of_groups(facts.violated_cycles)
     return why_for_nothing(step, facts.plan, lambda group: _why_held(facts, group, cycles.get(group, 0)))
 
 
 def _groups_on_hold(facts: Facts) -> Mapping[str, str]:
-    cycles = _cycles_of_groups(facts.remembered.violated_cycles)
+    cycles = _cycles_of_groups(facts.violated_cycles)
     held = ((group, _why_held(facts, group, count)) for group, count in cycles.items())
     return {group: why for group, why in held if why is not None}
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ovirt_enforcer.gates.admission import Admitted, Closed, Gates
-from ovirt_enforcer.gates.gate import HostAction, Remembered
+from ovirt_enforcer.gates.gate import Facts, HostAction
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan, Step
@@ -55,7 +55,7 @@ def gates(
     now: datetime = NOON,
     **remembered: Any,
 ) -> Gates:
-    return Gates(settings, Remembered(**remembered), under_way, now)
+    return Gates(Facts(settings, now, under_way, **remembered))
 
 
 def admitted(

@@ -19,7 +19,7 @@ import ovirt_enforcer
 from ovirt_enforcer import gates as room
 from ovirt_enforcer.actions.executor import Task
 from ovirt_enforcer.gates.admission import GATES, Admitted, Gates
-from ovirt_enforcer.gates.gate import Gate, Remembered
+from ovirt_enforcer.gates.gate import Facts, Gate
 from ovirt_enforcer.gates.limits import LIMITS
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.model import Snapshot
@@ -84,8 +84,8 @@ def test_a_migration_whose_end_is_not_known_holds_its_vm() -> None:
 
 def test_the_time_of_day_needs_its_zone() -> None:
     with pytest.raises(ValueError, match="time zone"):
-        Gates(ENFORCE, Remembered(), (), datetime(2026, 3, 2, 12))
-    assert Gates(ENFORCE, Remembered(), (), NOON)
+        Facts(ENFORCE, datetime(2026, 3, 2, 12))
+    assert Gates(Facts(ENFORCE, NOON))
 
 
 def test_every_gate_stands_in_the_catalogue_once() -> None:

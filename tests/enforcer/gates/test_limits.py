@@ -8,14 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ovirt_enforcer.gates.admission import Gates
-from ovirt_enforcer.gates.gate import (
-    HOUR_SECONDS,
-    Facts,
-    Remembered,
-    begun_ago,
-    begun_within,
-    seconds_until_fewer,
-)
+from ovirt_enforcer.gates.gate import HOUR_SECONDS, Facts, begun_ago, begun_within, seconds_until_fewer
 from ovirt_enforcer.gates.limits import COOLDOWN
 from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState
@@ -243,7 +236,7 @@ def ended(end: str, ago: float, seconds: float = 0.0) -> Intent:
 
 
 def facts_of(history: tuple[Intent, ...]) -> Facts:
-    return Facts(ENFORCE, snapshot(*PARTS), Remembered(history=history), (), NOON)
+    return Facts(ENFORCE, NOON, snapshot=snapshot(*PARTS), history=history)
 
 
 @given(st.lists(ENDS, min_size=1, max_size=7), st.sampled_from([0.5, 1, 2, 4, 8, 15.5, 16, 17]))
