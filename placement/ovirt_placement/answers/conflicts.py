@@ -11,15 +11,7 @@ from ovirt_placement.answers.document import Document, Shown, Table, listed
 from ovirt_placement.answers.question import SOME_CLUSTERS, VMS, Names, Parameter, Route, question
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot
-from ovirt_placement.model.names import (
-    GroupOrRule,
-    Named,
-    NamedGroup,
-    NamedHost,
-    NamedVm,
-    named_groups,
-    named_vms,
-)
+from ovirt_placement.model.names import GroupOrRule, Named, NamedGroup, NamedHost, NamedVm, named_groups
 from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue
@@ -177,8 +169,8 @@ class ConflictFound(Record, frozen=True, omit_defaults=False):
 class Unreserved(Record, frozen=True, omit_defaults=False):
     """A hard rule that leaves highly available VMs no host to restart on, wherever they all run."""
 
-    groups: tuple[NamedGroup, ...]
-    vms: tuple[Named, ...]
+    groups: tuple[GroupOrRule, ...]
+    vms: tuple[NamedVm, ...]
     #: Hosts that the rule needs, that there are, and that are to be able to fail at once.
     needed: int
     hosts: int
@@ -280,13 +272,8 @@ def _unreserved(snapshot: Snapshot, cluster: Cluster) -> Iterator[Unreserved]:
         # Where not even one host is left, it is for no rule.
         left = max(1, hosts - cluster.ha_failures)
         if left < needed <= hosts and _leaves_no_host(form.most, len(form.sets(vms)), len(lost), hosts, left):
-            yield Unreserved(
-                named_groups(rule.groups, snapshot),
-                named_vms(vms, snapshot),
-                needed,
-                hosts,
-                cluster.ha_failures,
-            )
+            found = rule.groups, vms, needed, hosts, cluster.ha_failures
+            yield with_names(Unreserved, found, snapshot)
 
 
 def _leaves_no_host(most: int, vms: int, restarting: int, hosts: int, left: int) -> bool:

@@ -189,8 +189,9 @@ class Said(Record, frozen=True, omit_defaults=False):
     by: tuple[Unit, ...]
 
 
-def said(reason: Reason, snapshot: Snapshot, rules: Iterable[Rule]) -> Said:
+def said(given: tuple[Reason, Iterable[Rule]], snapshot: Snapshot) -> Said:
     """A reason with its sentence, and the units of the rules that give it."""
+    reason, rules = given
     kind, by = reason.kind, tuple(map(_unit, rules))
     text = sentence(reason, snapshot)
     return with_names(Said, reason, snapshot, kind=kind.name, veto=kind.veto, sentence=text, by=by)

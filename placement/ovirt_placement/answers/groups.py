@@ -19,7 +19,7 @@ from ovirt_placement.answers.question import (
 )
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import AffinityGroup, AffinityLabel, AffinityRule, Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.names import Named, NamedCluster, named_cluster, named_host, named_vms
+from ovirt_placement.model.names import Named, NamedCluster, NamedHost, NamedVm, named_cluster, named_vms
 from ovirt_placement.model.record import Record, with_names
 from ovirt_placement.model.yaml_files import Polarity
 from ovirt_placement.rules.catalogue import find_violations
@@ -179,8 +179,8 @@ class ViolatedRule(Record, frozen=True):
 
 
 class RunningMember(Record, frozen=True):
-    vm: Named
-    host: Named
+    vm: NamedVm
+    host: NamedHost
 
 
 class ListedGroup(Group, frozen=True, omit_defaults=False, kw_only=True):
@@ -260,20 +260,9 @@ def _is_on(host: str, group: AffinityGroup, snapshot: Snapshot) -> bool:
 
 def _listed(group: AffinityGroup, rules: Collection[ViolatedRule], snapshot: Snapshot) -> ListedGroup:
     members = [snapshot.vm_by_id[vm] for vm in snapshot.group_vms[group.id] if vm in snapshot.vm_by_id]
-    found = with_names(
-        ListedGroup,
-        group,
-        snapshot,
-        **_all_members(group, snapshot),
-        sentence="",
-        violated=bool(rules),
-        violated_rules=tuple(rules),
-        running=tuple(
-            RunningMember(Named(vm.id, vm.name), named_host(vm.host, snapshot))
-            for vm in members
-            if vm.host is not None
-        ),
-    )
+    running = tuple((vm.id, vm.host) for vm in members if vm.host is not None)
+    others = {"violated": bool(rules), "violated_rules": rules, "running": running, "sentence": ""}
+    found = with_names(ListedGroup, group, snapshot, **others, **_all_members(group, snapshot))
     return replace(found, sentence=", ".join(_state(found)))
 
 

@@ -18,18 +18,10 @@ from ovirt_placement.answers.document import (
 from ovirt_placement.answers.keys import KEY_UNITS, SCORE_HEADERS, HostKeys, score_cells
 from ovirt_placement.answers.question import THE_VM, Parameter, Route, question
 from ovirt_placement.model import Cluster, Host, Snapshot, Vm
-from ovirt_placement.model.names import (
-    Named,
-    NamedGroup,
-    NamedHost,
-    named_cluster,
-    named_group,
-    named_host,
-    named_vm,
-    named_vms,
-)
+from ovirt_placement.model.names import GroupOrRule, Named, NamedCluster, NamedHost, NamedVm
 from ovirt_placement.model.record import Record, with_names
-from ovirt_placement.rules.catalogue import UNITS, HostJudgement, Ranking, decide_by_keys, judge, order
+from ovirt_placement.rules.catalogue import UNITS, HostJudgement, decide_by_keys, judge, order
+from ovirt_placement.rules.elements.ranks import Scored
 from ovirt_placement.rules.elements.rule import UnitKind
 from ovirt_placement.rules.failover.restart_check import restart_order
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
@@ -42,8 +34,8 @@ from ovirt_placement.rules.rule_list import LISTED, NO_UNITS, those_in_force
 class RestartsAfter(Record, frozen=True, omit_defaults=False):
     """A VM that another one restarts after, and the rule that asks for it."""
 
-    vm: Named
-    rule: NamedGroup
+    vm: NamedVm
+    rule: GroupOrRule
     #: Whether the engine waits: it does for VMs of a higher priority alone.
     engine_waits: bool
 
@@ -55,7 +47,7 @@ class Restart(Record, frozen=True, omit_defaults=False):
     priority: int
     after: tuple[RestartsAfter, ...]
     #: Where it runs now; null, as all below, if it does not.
-    host: Named | None
+    host: NamedHost | None
     #: Its place among the VMs that restart if the host fails; 1 is first. The two differ where nothing says
     #: more.
     earliest: int | None
@@ -67,14 +59,14 @@ class PriorityClass(Record, frozen=True, omit_defaults=False):
     """VMs of one priority, in an order in which they may restart."""
 
     priority: int
-    vms: tuple[Named, ...]
+    vms: tuple[NamedVm, ...]
 
 
 class NotWaiting(Record, frozen=True, omit_defaults=False):
     """A rule of the restart order, and the VMs that the engine may restart too early by their priorities."""
 
-    rule: NamedGroup
-    vms: tuple[Named, ...]
+    rule: GroupOrRule
+    vms: tuple[NamedVm, ...]
 
 
 def restart_of(snapshot: Snapshot, vm: Vm) -> Restart | None:
@@ -82,21 +74,17 @@ def restart_of(snapshot: Snapshot, vm: Vm) -> Restart | None:
     if not vm.ha:
         return None
     after = tuple(
-        RestartsAfter(
-            named_vm(other, snapshot),
-            named_group(asked.rule, snapshot),
-            snapshot.vm_by_id[other].ha_priority > vm.ha_priority,
-        )
+        (other, asked.rule, snapshot.vm_by_id[other].ha_priority > vm.ha_priority)
         for asked in restart_orders(snapshot).after.get(vm.id, ())
         for other in sorted(asked.vms)
         if snapshot.vm_by_id[other].ha
     )
     if vm.host is None or vm.host not in snapshot.host_by_id:
-        return Restart(vm.ha_priority, after, None, None, None, None)
+        return with_names(Restart, (vm.ha_priority, after, None, None, None, None), snapshot)
     lost = [one.id for one in snapshot.vms_of_host[vm.host] if one.ha]
     rank = restart_order(snapshot).rank(vm.id, lost)
-    host = named_host(vm.host, snapshot)
-    return Restart(vm.ha_priority, after, host, rank.earliest, rank.latest, len(lost))
+    found = vm.ha_priority, after, vm.host, rank.earliest, rank.latest, len(lost)
+    return with_names(Restart, found, snapshot)
 
 
 def priority_classes(snapshot: Snapshot, vms: Iterable[str]) -> tuple[PriorityClass, ...]:
@@ -105,7 +93,7 @@ def priority_classes(snapshot: Snapshot, vms: Iterable[str]) -> tuple[PriorityCl
     classes: dict[int, list[str]] = {}
     for vm in order.ordered(vms):
         classes.setdefault(order.priority(vm), []).append(vm)
-    return tuple(PriorityClass(priority, named_vms(some, snapshot)) for priority, some in classes.items())
+    return tuple(with_names(PriorityClass, found, snapshot) for found in classes.items())
 
 
 def not_waited(snapshot: Snapshot, cluster: str) -> Iterator[NotWaiting]:
@@ -113,7 +101,7 @@ def not_waited(snapshot: Snapshot, cluster: str) -> Iterator[NotWaiting]:
     for found in resolved_rules(snapshot):
         asked = found.cluster == cluster and found.rule.kind == RESTART_AFTER.name and is_in_force(found)
         if asked and (vms := not_waiting(snapshot, found)):
-            yield NotWaiting(named_group(found.rule.id, snapshot), named_vms(vms, snapshot))
+            yield with_names(NotWaiting, (found.rule.id, vms), snapshot)
 
 
 # -- in words
@@ -144,7 +132,7 @@ class JudgedHost(Record, frozen=True, omit_defaults=False):
     host: NamedHost
     accepted: bool
     #: What keeps the VM off the host, and notes, which change nothing.
-    reasons: tuple[Said, ...]
+    reasons: tuple[Annotated[Said, said], ...]
     placement_keys: HostKeys | None
 
 
@@ -158,15 +146,15 @@ class NotAsked(Record, frozen=True, omit_defaults=False):
 class WhyDocument(Document, frozen=True, kw_only=True, tag="why"):
     """Which hosts may take a VM, and why not the others."""
 
-    vm: Named
-    cluster: Named
+    vm: NamedVm
+    cluster: NamedCluster
     #: Where the VM runs now.
-    host: Named | None
+    host: NamedHost | None
     #: VMs that the engine moves together with it, and that its own filters are asked about, too.
-    moves_with: tuple[Named, ...]
+    moves_with: tuple[NamedVm, ...]
     hosts: tuple[JudgedHost, ...]
     #: What is to be said of the VM wherever it runs.
-    notes: tuple[Said, ...]
+    notes: tuple[Annotated[Said, said], ...]
     #: What refuses hosts that nothing else refuses, though the engine does not ask for it: filters of ours
     #: that the scheduling policy of the cluster does not have, as far as that is known.
     not_asked: tuple[NotAsked, ...]
@@ -190,21 +178,21 @@ def why(snapshot: Snapshot, vm: Vm, hosts: Sequence[Host], also: Collection[str]
     judged = judge(snapshot, vm, hosts, also)
     keys = decide_by_keys(snapshot, vm, hosts, also)
     answers = tuple(judged_host(host, snapshot, keys) for host in judged.hosts)
-    return WhyDocument(
-        vm=Named(vm.id, vm.name),
-        cluster=named_cluster(vm.cluster, snapshot),
-        host=None if vm.host is None else named_host(vm.host, snapshot),
-        moves_with=tuple(named_vm(peer, snapshot) for peer in judged.moves_with),
+    return with_names(
+        WhyDocument,
+        vm,
+        snapshot,
+        vm=vm.id,
+        moves_with=judged.moves_with,
         hosts=answers,
-        notes=tuple(said(note, snapshot, rules) for note, rules in judged.everywhere),
+        notes=judged.everywhere,
         not_asked=_not_asked(answers, snapshot.cluster_by_id[vm.cluster]),
         restart=restart_of(snapshot, vm),
     )
 
 
 def judged_host(found: HostJudgement, snapshot: Snapshot, keys: Mapping[str, HostDecision]) -> JudgedHost:
-    reasons = tuple(said(reason, snapshot, rules) for reason, rules in found.reasons)
-    return with_names(JudgedHost, found, snapshot, reasons=reasons, placement_keys=keys.get(found.host))
+    return with_names(JudgedHost, found, snapshot, placement_keys=keys.get(found.host))
 
 
 def why_text(answer: WhyDocument, shown: Shown) -> Iterator[str | Table]:
@@ -266,7 +254,7 @@ class UnitRank(Record, frozen=True, omit_defaults=False):
 
     unit: str
     rank: int
-    reasons: tuple[Said, ...]
+    reasons: tuple[Annotated[Said, said], ...]
 
 
 class RankedHost(Record, frozen=True, omit_defaults=False):
@@ -281,10 +269,10 @@ class RankedHost(Record, frozen=True, omit_defaults=False):
 class WhereDocument(Document, frozen=True, kw_only=True, tag="where"):
     """The hosts that may take a VM, from best to worst, and those that may not."""
 
-    vm: Named
-    cluster: Named
+    vm: NamedVm
+    cluster: NamedCluster
     #: Where the VM runs now.
-    host: Named | None
+    host: NamedHost | None
     hosts: tuple[RankedHost, ...]
     refused: tuple[JudgedHost, ...]
 
@@ -305,29 +293,17 @@ def where(snapshot: Snapshot, vm: Annotated[Vm, THE_VM], also: ALSO = NO_UNITS) 
     """The hosts of a VM's cluster in order; the units of placement keys count if named in `also`, too."""
     found, hosts = order(snapshot, vm, also), snapshot.hosts_of_cluster.get(vm.cluster, ())
     keys = decide_by_keys(snapshot, vm, hosts, also)
-    return WhereDocument(
-        vm=Named(vm.id, vm.name),
-        cluster=named_cluster(vm.cluster, snapshot),
-        host=None if vm.host is None else named_host(vm.host, snapshot),
-        hosts=tuple(
-            with_names(
-                RankedHost,
-                one,
-                snapshot,
-                weights=tuple(_unit_ranks(one.host, found, snapshot)),
-                placement_keys=keys.get(one.host),
-            )
-            for one in found.hosts
-        ),
-        refused=tuple(judged_host(host, snapshot, keys) for host in found.refused),
-    )
+    refused = tuple(judged_host(host, snapshot, keys) for host in found.refused)
 
+    def ranked(one: Scored) -> RankedHost:
+        weights = [
+            (unit, by_host[one.host].rank, [(reason, [UNITS[unit]]) for reason in by_host[one.host].reasons])
+            for unit, by_host in found.weights.items()
+        ]
+        return with_names(RankedHost, one, snapshot, weights=weights, placement_keys=keys.get(one.host))
 
-def _unit_ranks(host: str, found: Ranking, snapshot: Snapshot) -> Iterator[UnitRank]:
-    for unit, by_host in found.weights.items():
-        weight = by_host[host]
-        reasons = tuple(said(reason, snapshot, [UNITS[unit]]) for reason in weight.reasons)
-        yield UnitRank(unit, weight.rank, reasons)
+    hosts_ranked = tuple(map(ranked, found.hosts))
+    return with_names(WhereDocument, vm, snapshot, vm=vm.id, hosts=hosts_ranked, refused=refused)
 
 
 def _where_text(answer: WhereDocument, shown: Shown) -> Iterator[str | Table]:

@@ -9,17 +9,7 @@ from ovirt_placement.answers.conflicts import NEEDS_PLANNER, ContradictionFound,
 from ovirt_placement.answers.document import Columns, Document, Table, listed, table, utc_text
 from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, question
 from ovirt_placement.model import PlacementRule, Snapshot
-from ovirt_placement.model.names import (
-    Named,
-    NamedCluster,
-    NamedGroup,
-    NamedHost,
-    NamedVm,
-    counted,
-    named_group,
-    named_groups,
-    named_hosts,
-)
+from ovirt_placement.model.names import GroupOrRule, NamedCluster, NamedHost, NamedVm, counted, named_groups
 from ovirt_placement.model.record import Of, Record, with_names
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.in_force import (
@@ -42,7 +32,7 @@ class RuleDomainRecord(Record, frozen=True, omit_defaults=False):
     """A failure domain, its hosts, and how many of the VMs run there."""
 
     name: str
-    hosts: tuple[Named, ...]
+    hosts: tuple[NamedHost, ...]
     running: int
 
 
@@ -88,7 +78,7 @@ def _domains(found: Resolved, snapshot: Snapshot) -> Iterator[RuleDomainRecord]:
     running = Counter(found.domain_of[host] for host in hosts if host in found.domain_of)
     for domain in dict.fromkeys(found.domain_of.values()):
         own = [host for host, its in found.domain_of.items() if its == domain]
-        yield RuleDomainRecord(domain, named_hosts(own, snapshot), running[domain])
+        yield with_names(RuleDomainRecord, (domain, own, running[domain]), snapshot)
 
 
 def asked(rule: PlacementRule) -> str:
@@ -160,9 +150,7 @@ def rules_show(
     return RulesListDocument(
         rules=tuple(
             ListedRule(
-                rule_record(found, snapshot),
-                None if author is None else author.changed_by,
-                None if author is None else author.changed_at,
+                rule_record(found, snapshot), author and author.changed_by, author and author.changed_at
             )
             for found in resolved_rules(snapshot)
             if not names or found.rule.name in names
@@ -232,7 +220,7 @@ def _rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[s
 class RuleProblem(Record, frozen=True, omit_defaults=False):
     """Something that is wrong with a rule."""
 
-    rule: NamedGroup
+    rule: GroupOrRule
     sentence: str
 
 
@@ -246,9 +234,9 @@ class RulesCheckDocument(Document, frozen=True, kw_only=True, tag="rules_check")
     #: Hard rules that cannot be satisfied together, a placement rule among them.
     contradictions: tuple[ContradictionFound, ...] = ()
     #: Sets for which it is not known whether they can be satisfied: the work budget ended.
-    unknown: tuple[tuple[NamedGroup, ...], ...] = ()
+    unknown: tuple[tuple[GroupOrRule, ...], ...] = ()
     #: Sets that cannot be judged without OR-Tools, which is not installed.
-    unjudged: tuple[tuple[NamedGroup, ...], ...] = ()
+    unjudged: tuple[tuple[GroupOrRule, ...], ...] = ()
 
     @property
     def sound(self) -> bool:
@@ -263,7 +251,7 @@ def rules_check(snapshot: Snapshot, *, together: bool = False) -> RulesCheckDocu
     """
     every = resolved_rules(snapshot)
     problems = tuple(
-        RuleProblem(named_group(found.rule.id, snapshot), sentence)
+        with_names(RuleProblem, (found.rule.id, sentence), snapshot)
         for found in every
         for sentence in (*mistakes(found.rule), *rule_problems(snapshot, found))
     )
@@ -271,7 +259,7 @@ def rules_check(snapshot: Snapshot, *, together: bool = False) -> RulesCheckDocu
     judged = [judge_rules(snapshot, cluster) for cluster in clusters] if together else []
     impossible = {one.rule.id for one in problems}
 
-    def of_rules(sets: Iterable[tuple[str, ...]]) -> tuple[tuple[NamedGroup, ...], ...]:
+    def of_rules(sets: Iterable[tuple[str, ...]]) -> tuple[tuple[GroupOrRule, ...], ...]:
         named = (named_groups(one, snapshot) for one in sets)
         return tuple(one for one in named if any(group.is_rule for group in one))
 

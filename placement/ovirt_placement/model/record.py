@@ -305,7 +305,9 @@ def with_names(kind: type[_Record], source: object, snapshot: "Snapshot", /, **o
         values = dict(zip((name for name in readers if name not in made), source, strict=not made))
     else:
         values = {name: getattr(source, name) for name in readers if hasattr(source, name)}
-    values |= {name: one.of(source, snapshot) for name, one in made.items() if name not in others} | others
+    if made:
+        values |= {name: one.of(source, snapshot) for name, one in made.items() if name not in others}
+    values |= others
     return kind(**{name: read(values[name], snapshot) for name, read in readers.items() if name in values})
 
 

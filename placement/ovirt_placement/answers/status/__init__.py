@@ -59,8 +59,8 @@ class CycleRecord(Record, frozen=True, omit_defaults=False):
     """The last cycle of the enforcer that leads, or led last."""
 
     #: UTC.
-    ended: str
-    age_seconds: float
+    ended: Annotated[str, Of(lambda cycle, _: utc_text(cycle.ended))]
+    age_seconds: Annotated[float, Of(lambda cycle, _: round(max(0.0, cycle.age_seconds), 1))]
     #: Why it failed; null if it did not.
     error: str | None
 
@@ -182,20 +182,18 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
     leads = last if last is not None and last.left_seconds > 0 else None
     ended_badly = [one for one in lately if one.state is IntentState.FAILED]
     failed = [one for one in ended_badly if one.cause not in (*REFUSALS, Cause.NEVER_ASKED)]
-    ended = None
-    if cycle is not None:
-        age = round(max(0.0, cycle.age_seconds), 1)
-        ended = CycleRecord(utc_text(cycle.ended), age, cycle.error)
-    return EnforcementRecord(
+    return with_names(
+        EnforcementRecord,
+        here,
+        snapshot,
         mode=here.mode if its_own is None else its_own["mode"],
-        configured_mode=here.configured_mode,
         leader=None if leads is None else leads.owner,
         epoch=None if leads is None else leads.epoch,
         paused=paused,
-        waiting=tuple(with_names(WaitingPlanRecord, one, snapshot) for one in plans),
-        last_cycle=ended,
-        breakers=tuple(with_names(BreakerRecord, one, snapshot) for one in (cycle.breakers if cycle else ())),
-        refusals=tuple(with_names(RefusalRecord, one, snapshot) for one in (cycle.refusals if cycle else ())),
+        waiting=plans,
+        last_cycle=cycle,
+        breakers=cycle.breakers if cycle else (),
+        refusals=cycle.refusals if cycle else (),
         migrations_under_way=under_way,
         migrations_done=sum(one.state is IntentState.DONE for one in lately),
         migrations_failed=len(failed),

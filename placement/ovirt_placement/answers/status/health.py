@@ -138,16 +138,8 @@ def status(known: HealthState, clusters: Annotated[Iterable[Cluster], SOME_CLUST
     tagged = tagged_in(snapshot, known.names) if known.source.kind == "state file" else None
     unmatched = unmatched_names(snapshot, known.names, tagged) if known.source.kind != "nothing" else ()
     unread = known.source.kind == "inventory" and known.source.details_age_seconds is None
-    health, reasons = judge(
-        known.source.error,
-        known.mistakes,
-        numbers,
-        known.enforcer,
-        known.proxy,
-        len(rules.problems),
-        unmatched,
-        snapshot.vms,
-    )
+    parts = known.source.error, known.mistakes, numbers, known.enforcer, known.proxy
+    health, reasons = judge(*parts, len(rules.problems), unmatched, snapshot.vms)
     answer = StatusDocument(
         health=health,
         reasons=reasons,
