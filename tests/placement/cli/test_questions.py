@@ -40,6 +40,18 @@ def test_conflicts_of_one_vm_or_group(asking: StateAsking) -> None:
     assert asking.data(0, "conflicts --vm v5", *THREE_HOSTS, *clash)["clusters"][0]["feasible"] is True
 
 
+def test_ha_check_reports_what_the_engines_softer_check_alone_finds_unsafe(asking: StateAsking) -> None:
+    hosts = (
+        host("h1", name="north", cores=1, cpu_percent=100),
+        host("h2", name="south", free_mb=3000),
+        host("h3", name="east", cores=4, free_mb=3000, cpu_percent=60),
+    )
+    busy = vm("v2", "h2", name="cache", ha=True, usage_cpu_percent=100, vcpus=2)
+    row = ["blue", "1", "safe", "unsafe", "south", "cache (by the engine's own check)"]
+    found = asking.verdicts(0, "ha-check", cluster(name="blue", ha_reservation=True), *hosts, busy)
+    assert found == ([row], [])
+
+
 def test_ha_check_asks_only_clusters_with_reservation_unless_one_is_named(asking: StateAsking) -> None:
     rows, below = asking.verdicts(1, "ha-check --cluster cluster1", host("h1"), vm("v1", "h1", ha=True))
     assert rows == [["cluster1", "1", "unsafe", "unsafe", "h1", "v1"]]
