@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ovirt_placement.answers.plans.maintenance import evacuation_record, evacuation_text
+from ovirt_placement.answers.plans.maintenance import EvacuationRecord, evacuation_text
 from ovirt_placement.model import Snapshot
+from ovirt_placement.model.record import with_names
 from ovirt_placement.planning.outages import Evacuation, evacuate
 from ovirt_placement.planning.plan import Deadline
 from tests.builders import (
@@ -86,7 +87,7 @@ def state_with(*parts: Part) -> Snapshot:
 
 def said(state: Snapshot, *hosts: str) -> str:
     (found,), end = evacuate(state, hosts)
-    return "\n".join(evacuation_text(evacuation_record(found, end)))
+    return "\n".join(evacuation_text(with_names(EvacuationRecord, found, end)))
 
 
 def test_groups_leave_together_and_rules_between_vms_are_kept() -> None:
@@ -126,7 +127,7 @@ def test_what_was_not_found_in_time_is_not_called_impossible() -> None:
     """The same state has a way out for both, found where there is time."""
     state = state_with(vm("a", "h1"), vm("b", "h1"), vm("c", "h2"), group("near", TOGETHER, "a b"))
     (found,), _ = evacuate(state, ["h1"], Deadline(lambda: 0.0))
-    record = evacuation_record(found, state)
+    record = with_names(EvacuationRecord, found, state)
     assert [one.proven for one in record.staying] == [False, False]
     text = "\n".join(evacuation_text(record))
     assert "for 2 VMs no way was found, and not all could be tried\n" in text
