@@ -14,6 +14,7 @@ from ovirt_placement.inventory.service.events import (
     vms_named,
 )
 from ovirt_placement.inventory.service.schedule import Subject, SubjectKind
+from ovirt_placement.model import Vm
 from tests import builders as build
 from tests.builders import host, snapshot, vm
 from tests.placement.inventory.stage import event, staged, turns
@@ -230,3 +231,27 @@ def test_of_what_is_gone_nothing_is_known() -> None:
     assert not crashes.over(vm("db", "h1")).crashed
     crashes.forget_crash("db")
     assert not crashes.over(DOWN).crashed
+
+
+#: Whether what is read of a VM shows an event that names host h1.
+SHOWN = [
+    (32, vm("v", "h1"), True),
+    (32, vm("v", "h1", status="wait_for_launch"), False),
+    (153, vm("v", "h2"), False),
+    (32, None, False),
+    (61, vm("v", "h1"), False),
+    (61, None, True),
+    (62, vm("v", "h1"), False),
+    (62, vm("v", "h2"), True),
+    (63, vm("v", "h1", status="migrating"), False),
+    (65, vm("v", "h1", status="migrating"), False),
+    (65, None, True),
+]
+
+
+@pytest.mark.parametrize(("code", "read", "shows"), SHOWN)
+def test_an_effect_is_recognised_by_what_is_read(code: int, read: Vm | None, shows: bool) -> None:
+    reported = reported_by(event(1, code, vm="v", host="h1"))
+    assert reported is not None
+    assert reported[1] is not None
+    assert reported[1](read) is shows
