@@ -203,6 +203,11 @@ CLASH = snapshot(
 )  # fmt: skip
 
 
+def test_a_rule_and_a_group_are_named_and_nothing_else() -> None:
+    (found,) = judged(CLASH).contradictions
+    assert (names(found), found.smallest, found.memory) == (["apart", "rule:one"], True, False)
+
+
 def test_hosts_that_are_down_today_count() -> None:
     down = replace(CLASH, hosts=tuple(replace(one, status="maintenance") for one in CLASH.hosts))
     assert [names(one) for one in judged(down).contradictions] == [["apart", "rule:one"]]
