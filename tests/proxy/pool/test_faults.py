@@ -205,7 +205,7 @@ def test_ending_while_a_parent_is_replaced_leaves_nothing_behind(
     "module",
     [
         "while True: pass",
-        "import time; time.sleep(99)",
+        "import time; time.sleep(600)",
         "import subprocess; subprocess.run(['sleep', '600'])",
     ],
     ids=["busy", "asleep", "waiting"],
