@@ -12,7 +12,7 @@ from ovirt_placement.answers.question import SOME_CLUSTERS, VMS, Names, Paramete
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Host, Snapshot
 from ovirt_placement.model.names import GroupOrRule, Named, NamedGroup, NamedHost, NamedVm, named_groups
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules import catalogue
 from ovirt_placement.rules.affinity.conflicts import ConflictType, find_conflicts, judge_groups
@@ -155,8 +155,8 @@ class ConflictFound(Record, frozen=True, omit_defaults=False):
     """Groups that ask for opposite things."""
 
     #: The engine's name for it.
-    kind: Annotated[ConflictType, Of("type")]
-    sentence: Annotated[str, Of(lambda one, _: MEANINGS[one.type])]
+    kind: Annotated[ConflictType, From("type")]
+    sentence: Annotated[str, From(lambda one, _: MEANINGS[one.type])]
     groups: tuple[GroupOrRule, ...]
     vms: tuple[NamedVm, ...]
     hosts: tuple[NamedHost, ...]

@@ -10,7 +10,7 @@ from typing import Annotated
 from ovirt_placement.answers.document import ChangeDocument, Columns, Document, duration_text
 from ovirt_placement.model import NO_STATE
 from ovirt_placement.model.names import Named
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.store.enforcer.maintenance import ENDED, HostPhase, MaintenanceRun, RunState, Work
 from ovirt_placement.store.enforcer.observations import LostMembership, MembershipKind
 from ovirt_placement.store.orders import Approval, Pause, WaitingPlan
@@ -96,30 +96,30 @@ _AT_WORK = set(HostPhase) - {HostPhase.WAITING, *ENDED}
 class MaintenanceHost(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One host of a run."""
 
-    host: Annotated[Named, Of(lambda one, _: Named(one.host, one.name))]
+    host: Annotated[Named, From(lambda one, _: Named(one.host, one.name))]
     phase: HostPhase
     #: How long ago that began.
-    phase_seconds: Annotated[float, Of(lambda one, _: round(one.seconds, 1))]
+    phase_seconds: Annotated[float, From(lambda one, _: round(one.seconds, 1))]
     #: What it waits for, or how it ended; empty if there is nothing to say.
     message: str
     #: Whether no VMs are placed there.
     draining: bool
     #: How many VMs ran there when it was marked, and ids of those that were stopped for it.
-    vms: Annotated[int, Of(lambda one, _: len(one.vms))]
-    stopped_vms: Annotated[tuple[str, ...], Of("stopped")]
+    vms: Annotated[int, From(lambda one, _: len(one.vms))]
+    stopped_vms: Annotated[tuple[str, ...], From("stopped")]
 
 
 class MaintenanceRunRecord(Record, frozen=True, kw_only=True, omit_defaults=False):
     """One run."""
 
     id: str
-    cluster: Annotated[Named, Of(lambda run, _: Named(run.cluster, run.cluster_name))]
+    cluster: Annotated[Named, From(lambda run, _: Named(run.cluster, run.cluster_name))]
     state: RunState
-    work: Annotated[Work, Of("request.work")]
+    work: Annotated[Work, From("request.work")]
     requested_by: str
     #: ISO 8601, in UTC.
     requested_at: Annotated[
-        str, Of(lambda run, _: datetime.fromtimestamp(run.created, UTC).isoformat(" ", "minutes"))
+        str, From(lambda run, _: datetime.fromtimestamp(run.created, UTC).isoformat(" ", "minutes"))
     ]
     #: How it ended; empty while it is under way.
     message: str

@@ -10,7 +10,7 @@ from ovirt_placement.answers.document import Columns, Document, Table, listed, t
 from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, question
 from ovirt_placement.model import PlacementRule, Snapshot
 from ovirt_placement.model.names import GroupOrRule, NamedCluster, NamedHost, NamedVm, counted, named_groups
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.placement_rules.in_force import (
     constraints_in,
@@ -44,8 +44,8 @@ class RuleRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     cluster: NamedCluster | None
     vms: tuple[NamedVm, ...]
     other_vms: tuple[NamedVm, ...]
-    hosts: Annotated[tuple[NamedHost, ...], Of(lambda found, _: sorted(found.hosts))]
-    domains: Annotated[tuple[RuleDomainRecord, ...], Of(lambda found, state: _domains(found, state))]
+    hosts: Annotated[tuple[NamedHost, ...], From(lambda found, _: sorted(found.hosts))]
+    domains: Annotated[tuple[RuleDomainRecord, ...], From(lambda found, state: _domains(found, state))]
     #: Whether it is satisfied; null if it is not in force.
     satisfied: bool | None
     #: VMs that violate it; of a restart order, those that the engine may restart too early.

@@ -10,7 +10,7 @@ from ovirt_placement.answers.question import HOSTS, SOME_CLUSTERS, VMS, Names, P
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot
 from ovirt_placement.model.names import GroupOrRule, Named, NamedHost, NamedVm, named_cluster
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.rules.catalogue import Violation, find_unjudged, find_violations
 
 
@@ -26,14 +26,14 @@ class ViolatedConstraint(Record, frozen=True, omit_defaults=False):
     """A rule that running VMs violate."""
 
     #: The half of an affinity group that asks for it: `vm_affinity` or `host_affinity`.
-    kind: Annotated[str, Of("constraint.family")]
+    kind: Annotated[str, From("constraint.family")]
     sentence: str
     cluster: Named
     #: What it asks of its VMs: "together", "apart", "on its hosts" or "off its hosts".
-    asks: Annotated[str, Of("constraint.asks")]
-    positive: Annotated[bool, Of("constraint.positive")]
+    asks: Annotated[str, From("constraint.asks")]
+    positive: Annotated[bool, From("constraint.positive")]
     hard: bool
-    priority: Annotated[float, Of("constraint.priority")]
+    priority: Annotated[float, From("constraint.priority")]
     #: The affinity groups, or the legacy label, that ask for it together.
     groups: tuple[GroupOrRule, ...]
     #: Of them, those that are violated taken alone.

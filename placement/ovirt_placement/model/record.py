@@ -284,13 +284,13 @@ _Record = TypeVar("_Record", bound=Record)
 _Reader = Callable[[Any, Any], Any]
 
 
-class Of(NamedTuple):
+class From(NamedTuple):
     """Stands with the type of a field that is made of all of the source, not its field of the same name."""
 
     #: A path of attributes, or what makes it of the source and the snapshot.
     made: str | _Reader
 
-    def of(self, source: object, snapshot: "Snapshot") -> Any:
+    def read(self, source: object, snapshot: "Snapshot") -> Any:
         return attrgetter(self.made)(source) if isinstance(self.made, str) else self.made(source, snapshot)
 
 
@@ -306,18 +306,18 @@ def with_names(kind: type[_Record], source: object, snapshot: "Snapshot", /, **o
     else:
         values = {name: getattr(source, name) for name in readers if hasattr(source, name)}
     if made:
-        values |= {name: one.of(source, snapshot) for name, one in made.items() if name not in others}
+        values |= {name: one.read(source, snapshot) for name, one in made.items() if name not in others}
     values |= others
     return kind(**{name: read(values[name], snapshot) for name, read in readers.items() if name in values})
 
 
 @cache
-def _readers(kind: type[Record]) -> tuple[Mapping[str, _Reader], Mapping[str, Of]]:
+def _readers(kind: type[Record]) -> tuple[Mapping[str, _Reader], Mapping[str, From]]:
     known: dict[str, Any] = {}  # what types name, and functions that stand with them
     for base in reversed(kind.__mro__):
         known |= vars(sys.modules[base.__module__])
     hints = get_type_hints(kind, known, include_extras=True)
-    made = {name: one for name, hint in hints.items() for one in get_args(hint) if isinstance(one, Of)}
+    made = {name: one for name, hint in hints.items() for one in get_args(hint) if isinstance(one, From)}
     return {name: _reader(hints[name]) for name in kind.__struct_fields__}, made
 
 

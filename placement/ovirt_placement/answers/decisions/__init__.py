@@ -14,7 +14,7 @@ from ovirt_placement.answers.document import Document, Table, listed
 from ovirt_placement.answers.proxy import BALANCE, FILTERS, WEIGHTS, LoggedDecision, about
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_name, host_name, named_host, named_hosts, vm_name
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.rules.affinity.filters import NEGATIVE_PEER_HERE
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class PastDecision(Record, frozen=True, omit_defaults=False):
     """One answer of the proxy."""
 
     #: ISO 8601.
-    time: Annotated[str, Of(lambda decision, _: time_text(decision.time))]
+    time: Annotated[str, From(lambda decision, _: time_text(decision.time))]
     #: The id that the proxy's log knows the call by.
     request: str
     method: str
@@ -116,12 +116,12 @@ class PastDecision(Record, frozen=True, omit_defaults=False):
     state_age_seconds: Mapping[str, float]
     sentence: str
     #: Of weights, the units that gave them.
-    weighed_by: Annotated[tuple[str, ...], Of(lambda decision, _: tuple(decision.weights))]
+    weighed_by: Annotated[tuple[str, ...], From(lambda decision, _: tuple(decision.weights))]
     hosts: tuple[HostInDecision, ...]
     #: Of a balance, the hosts that the VM is to move to.
     move_to: tuple[Named, ...]
     #: What units that failed, or refused the VM, had to say.
-    failures: Annotated[Mapping[str, str], Of("failure_sentences")]
+    failures: Annotated[Mapping[str, str], From("failure_sentences")]
 
 
 def past_decision(decision: LoggedDecision, snapshot: Snapshot, only: Host | None = None) -> PastDecision:

@@ -18,7 +18,7 @@ from ovirt_placement.model.names import (
     resource_name,
     vm_name,
 )
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.rules.catalogue import judge
 from ovirt_placement.rules.placement_keys.capacity import Shortage
 from ovirt_placement.rules.placement_keys.hierarchy import NAME, MissingNodeKeys, Mistake, MistakenKey
@@ -78,14 +78,14 @@ def figure(number: Fraction | float) -> str:
 class KeyRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     """A placement key, and what it is set on."""
 
-    kind: Annotated[KeyKind, Of(lambda key, _: key_kind(key))]
+    kind: Annotated[KeyKind, From(lambda key, _: key_kind(key))]
     #: What it is and what it is set on, in words.
-    sentence: Annotated[str, Of(key_title)]
+    sentence: Annotated[str, From(key_title)]
     #: The level and the name of what it is set on.
-    place: Annotated[str, Of(key_place)]
+    place: Annotated[str, From(key_place)]
     level: str
     resource: Annotated[
-        Named, Of(lambda key, state: Named(key.resource, resource_name(key.level, key.resource, state)))
+        Named, From(lambda key, state: Named(key.resource, resource_name(key.level, key.resource, state)))
     ]
     key_class: str = msgspec.field(name="class")
     name: str

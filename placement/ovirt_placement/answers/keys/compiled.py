@@ -34,7 +34,7 @@ from ovirt_placement.model.record import (
     NODE,
     SERVER,
     SYSTEM,
-    Of,
+    From,
     Record,
     strength,
     with_names,
@@ -251,7 +251,7 @@ class KeyMistake(Record, frozen=True, omit_defaults=False, kw_only=True):
     """Something that is wrong; which of key, host and VM are not null depends on the codes."""
 
     codes: tuple[str, ...]
-    where: Annotated[str, Of(where_mistaken)]
+    where: Annotated[str, From(where_mistaken)]
     sentence: str
     key: KeyRecord | None = None
     host: NamedHost | None = None

@@ -19,7 +19,7 @@ from ovirt_placement.model.names import (
     host_name,
     vm_name,
 )
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.planning.plan import (
     Obstacle,
     ObstacleKind,
@@ -57,7 +57,7 @@ class NamedObstacle(Record, frozen=True, omit_defaults=False):
     #: Highly available VMs that would not restart.
     unplaced: tuple[NamedVm, ...]
     #: As a sentence.
-    text: Annotated[str, Of(lambda one, snapshot: obstacle_text(one, snapshot))]
+    text: Annotated[str, From(lambda one, snapshot: obstacle_text(one, snapshot))]
 
 
 def named_obstacles(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[NamedObstacle, ...]:
@@ -156,19 +156,19 @@ class MovedVm(Record, frozen=True, omit_defaults=False):
     """A VM that a step moves, and the host that it leaves."""
 
     id: str
-    name: Annotated[str, Of(lambda moved, snapshot: vm_name(moved[0], snapshot))]
+    name: Annotated[str, From(lambda moved, snapshot: vm_name(moved[0], snapshot))]
     from_: NamedHost = field(name="from")
 
 
 class PlannedStep(Record, frozen=True, omit_defaults=False):
     """One migration request: of a VM, or of a whole positive group at once."""
 
-    vms: Annotated[tuple[MovedVm, ...], Of(lambda step, _: zip(step.vms, step.sources, strict=True))]
+    vms: Annotated[tuple[MovedVm, ...], From(lambda step, _: zip(step.vms, step.sources, strict=True))]
     #: The host that the first VM leaves.
-    from_: Annotated[NamedHost, Of(lambda step, _: step.sources[0])] = field(name="from")
-    to: Annotated[NamedHost, Of("target")]
+    from_: Annotated[NamedHost, From(lambda step, _: step.sources[0])] = field(name="from")
+    to: Annotated[NamedHost, From("target")]
     #: What it is for, as a sentence.
-    reason: Annotated[str, Of(lambda step, snapshot: reason(step, snapshot))]
+    reason: Annotated[str, From(lambda step, snapshot: reason(step, snapshot))]
     #: Places in `steps`, from 0, of the steps that must have ended before this one begins.
     after: tuple[int, ...]
     #: How long the migration is estimated to take.
@@ -213,7 +213,7 @@ class PlannedReservation(Record, frozen=True, omit_defaults=False):
     """What becomes of an HA reservation that the plan was to restore."""
 
     #: Null if not all failures could be judged.
-    holds: Annotated[bool | None, Of(lambda one, _: not one.lost if one.known else None)]
+    holds: Annotated[bool | None, From(lambda one, _: not one.lost if one.known else None)]
     #: Whether no migrations leave fewer VMs without a home.
     proven: bool
     lost: tuple[LostFailure, ...]
@@ -225,7 +225,7 @@ class DroppedStep(Record, frozen=True, omit_defaults=False):
     """A step that was dropped, since a rule refuses it."""
 
     step: PlannedStep
-    because: Annotated[tuple[str, ...], Of(lambda dropped, snapshot: _vetoes(dropped, snapshot))]
+    because: Annotated[tuple[str, ...], From(lambda dropped, snapshot: _vetoes(dropped, snapshot))]
 
 
 class ClusterPlan(Record, frozen=True, omit_defaults=False):

@@ -9,7 +9,7 @@ from ovirt_placement.answers.document import duration_text, fewest_rounds_text, 
 from ovirt_placement.answers.plans import NamedObstacle, kept_reasons, named_obstacles, reason
 from ovirt_placement.answers.plans.text import after_text, migration_text
 from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, counted, names_of
-from ovirt_placement.model.record import Of, Record
+from ovirt_placement.model.record import From, Record
 from ovirt_placement.planning.outages import Staying
 from ovirt_placement.planning.plan import ObstacleKind
 
@@ -20,9 +20,9 @@ class ForeseenMove(Record, frozen=True, omit_defaults=False):
 
     vms: tuple[NamedVm, ...]
     sources: tuple[NamedHost, ...]
-    to: Annotated[NamedHost, Of("target")]
+    to: Annotated[NamedHost, From("target")]
     #: What it is for, as a sentence.
-    reason: Annotated[str, Of(lambda step, snapshot: reason(step, snapshot))]
+    reason: Annotated[str, From(lambda step, snapshot: reason(step, snapshot))]
     #: Places in the list, from 0, of the moves that must have ended before.
     after: tuple[int, ...]
     #: Whether the engine is asked to move all VMs of the positive group with the first one.
@@ -53,10 +53,10 @@ class StayingVm(Record, frozen=True, omit_defaults=False):
     vm: NamedVm
     host: NamedHost
     #: Whether it surely cannot; else not all could be tried, as where the time ran out.
-    proven: Annotated[bool, Of(lambda one, _: _is_proven(one))]
+    proven: Annotated[bool, From(lambda one, _: _is_proven(one))]
     #: What stands in the way, as sentences.
     because: Annotated[
-        tuple[str, ...], Of(lambda one, snapshot: kept_reasons(one.vm, one.obstacles, snapshot))
+        tuple[str, ...], From(lambda one, snapshot: kept_reasons(one.vm, one.obstacles, snapshot))
     ]
 
 
@@ -66,13 +66,13 @@ class EvacuationRecord(Record, frozen=True, omit_defaults=False, kw_only=True):
     cluster: NamedCluster
     hosts: tuple[NamedHost, ...]
     #: In their order, with those that each waits for.
-    moves: Annotated[tuple[ForeseenMove, ...], Of("plan.steps")]
+    moves: Annotated[tuple[ForeseenMove, ...], From("plan.steps")]
     #: Whether fewer migrations surely do not take as many VMs off these hosts.
-    proven: Annotated[bool, Of("plan.proven")]
+    proven: Annotated[bool, From("plan.proven")]
     #: How long the migrations are estimated to take.
-    seconds: Annotated[float, Of("plan.seconds")]
+    seconds: Annotated[float, From("plan.seconds")]
     #: VMs that the engine itself moves, with the host where each is expected.
-    moved_by_engine: Annotated[tuple[MovedByEngine, ...], Of("by_engine")]
+    moved_by_engine: Annotated[tuple[MovedByEngine, ...], From("by_engine")]
     #: VMs that do not leave; none if the hosts become empty.
     staying: tuple[StayingVm, ...]
 
@@ -122,10 +122,10 @@ class MaintenanceRound(Record, frozen=True, omit_defaults=False):
     #: In the order in which they are deactivated.
     hosts: tuple[NamedHost, ...]
     #: The migrations that empty them, with those of this round that each waits for.
-    moves: Annotated[tuple[ForeseenMove, ...], Of("steps")]
+    moves: Annotated[tuple[ForeseenMove, ...], From("steps")]
     #: VMs that are stopped before, and started again on their hosts afterwards.
     stopped: tuple[NamedVm, ...]
-    moved_by_engine: Annotated[tuple[MovedByEngine, ...], Of("by_engine")]
+    moved_by_engine: Annotated[tuple[MovedByEngine, ...], From("by_engine")]
     #: How long the migrations are estimated to take, and then the maintenance.
     migrating_seconds: float
     maintenance_seconds: float
@@ -145,18 +145,18 @@ class RelaxedObstacle(Record, frozen=True, omit_defaults=False):
     """What stands in the way, and the hosts that get a round as well where it alone is relaxed."""
 
     obstacle: Annotated[
-        NamedObstacle, Of(lambda one, snapshot: named_obstacles((one.obstacle,), snapshot)[0])
+        NamedObstacle, From(lambda one, snapshot: named_obstacles((one.obstacle,), snapshot)[0])
     ]
     hosts: tuple[NamedHost, ...]
     #: Whether its VMs are held back, perhaps for a while only: after a migration, say.
-    held: Annotated[bool, Of(lambda one, _: bool(one.obstacle.words))]
+    held: Annotated[bool, From(lambda one, _: bool(one.obstacle.words))]
 
 
 class VmThatStays(Record, frozen=True, omit_defaults=False):
     """A VM that was to be brought back, and why it is not."""
 
     vm: NamedVm
-    because: Annotated[str, Of(lambda kept, snapshot: "; ".join(kept_reasons(*kept, snapshot)))]
+    because: Annotated[str, From(lambda kept, snapshot: "; ".join(kept_reasons(*kept, snapshot)))]
 
 
 class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -175,14 +175,14 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     proven: bool
     #: How long all of it is estimated to take.
     seconds: float
-    without_round: Annotated[tuple[HostWithoutRound, ...], Of("blocked")]
+    without_round: Annotated[tuple[HostWithoutRound, ...], From("blocked")]
     #: Migrations after the last round that bring VMs back, and how long they are estimated to take.
     back: tuple[ForeseenMove, ...]
     back_seconds: float
-    not_back: Annotated[tuple[VmThatStays, ...], Of("kept")]
+    not_back: Annotated[tuple[VmThatStays, ...], From("kept")]
     #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
     #: as there was time to try.
-    relaxed: Annotated[tuple[RelaxedObstacle, ...], Of("relaxations")]
+    relaxed: Annotated[tuple[RelaxedObstacle, ...], From("relaxations")]
 
 
 class MaintenancePlans(Record, frozen=True, omit_defaults=False):

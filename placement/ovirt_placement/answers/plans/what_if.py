@@ -45,7 +45,7 @@ from ovirt_placement.model.names import (
     named_vms,
     names_of,
 )
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.planning.outages import evacuate, foresee_outage
 from ovirt_placement.planning.plan import NEVER, Deadline
 from ovirt_placement.planning.problem.build_problem import Repair
@@ -105,11 +105,11 @@ def changed_keys(state: Snapshot, change: KeyChange, against: Sequence[str] = ()
 class ForeseenRule(Record, frozen=True, omit_defaults=False):
     """A rule that the change violates or repairs, with the running VMs that violate it."""
 
-    kind: Annotated[str, Of("constraint.family")]
-    asks: Annotated[str, Of("constraint.asks")]
+    kind: Annotated[str, From("constraint.family")]
+    asks: Annotated[str, From("constraint.asks")]
     hard: bool
     groups: tuple[GroupOrRule, ...]
-    vms: Annotated[tuple[NamedVm, ...], Of("offenders")]
+    vms: Annotated[tuple[NamedVm, ...], From("offenders")]
     #: What stands in the way of its repair, as sentences; none of a rule that is repaired.
     because: tuple[str, ...] = ()
 
@@ -118,19 +118,19 @@ class ForeseenCluster(Record, frozen=True, omit_defaults=False, kw_only=True):
     """What becomes of a cluster."""
 
     cluster: NamedCluster
-    violated: Annotated[tuple[ForeseenRule, ...], Of("rules.violated")]
-    repaired: Annotated[tuple[ForeseenRule, ...], Of("rules.repaired")]
+    violated: Annotated[tuple[ForeseenRule, ...], From("rules.violated")]
+    repaired: Annotated[tuple[ForeseenRule, ...], From("rules.repaired")]
     #: Rules that the migrations do not repair.
-    remains_violated: Annotated[tuple[ForeseenRule, ...], Of(lambda one, state: _remaining(one, state))]
-    moves: Annotated[tuple[ForeseenMove, ...], Of("plan.steps")]
+    remains_violated: Annotated[tuple[ForeseenRule, ...], From(lambda one, state: _remaining(one, state))]
+    moves: Annotated[tuple[ForeseenMove, ...], From("plan.steps")]
     #: VMs that are down, and that no host would take any more once the migrations are made.
     barred: tuple[NamedVm, ...]
     #: VMs that are down, and that there was no time to ask about.
     unjudged_starts: int
     #: Whether fewer migrations surely do not repair as much.
-    proven: Annotated[bool, Of("plan.proven")]
+    proven: Annotated[bool, From("plan.proven")]
     #: Why nothing is planned there now, in words; empty where all is known.
-    doubt: Annotated[str, Of(lambda one, state: doubt(state, one.cluster))]
+    doubt: Annotated[str, From(lambda one, state: doubt(state, one.cluster))]
     #: Now, with the change, and once the migrations are made; null without highly available VMs.
     failures_now: ForeseenFailures | None
     failures_changed: ForeseenFailures | None
@@ -147,7 +147,7 @@ class ForeseenStart(Record, frozen=True, omit_defaults=False):
     former: NamedHost | None
     #: Of a highly available VM, the engine's: those with more restart earlier. Null of others.
     priority: Annotated[
-        int | None, Of(lambda one, state: state.vm_by_id[one.vm].ha_priority if one.former else None)
+        int | None, From(lambda one, state: state.vm_by_id[one.vm].ha_priority if one.former else None)
     ]
     refused_by: tuple[Annotated[str, lambda rule, _: unit_name(rule)], ...]
 

@@ -14,7 +14,7 @@ from ovirt_placement.answers.document import utc_text
 from ovirt_placement.config import Config
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import NamedCluster, NamedHost, NamedVm, counted, host_name, vm_name
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_service.errors import UserError
 
 if TYPE_CHECKING:
@@ -50,17 +50,17 @@ class WaitingPlanRecord(Record, frozen=True, omit_defaults=False):
 
     cluster: NamedCluster
     plan: str
-    migrations: Annotated[int, Of(lambda plan, _: sum(len(move.vms) for move in plan.moves))]
+    migrations: Annotated[int, From(lambda plan, _: sum(len(move.vms) for move in plan.moves))]
     #: UTC.
-    since: Annotated[str, Of(lambda plan, _: utc_text(plan.since))]
+    since: Annotated[str, From(lambda plan, _: utc_text(plan.since))]
 
 
 class CycleRecord(Record, frozen=True, omit_defaults=False):
     """The last cycle of the enforcer that leads, or led last."""
 
     #: UTC.
-    ended: Annotated[str, Of(lambda cycle, _: utc_text(cycle.ended))]
-    age_seconds: Annotated[float, Of(lambda cycle, _: round(max(0.0, cycle.age_seconds), 1))]
+    ended: Annotated[str, From(lambda cycle, _: utc_text(cycle.ended))]
+    age_seconds: Annotated[float, From(lambda cycle, _: round(max(0.0, cycle.age_seconds), 1))]
     #: Why it failed; null if it did not.
     error: str | None
 

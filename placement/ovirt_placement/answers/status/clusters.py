@@ -21,7 +21,7 @@ from ovirt_placement.model.names import (
     host_name,
     vm_name,
 )
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.rules.catalogue import UNITS, Violation, find_violations
 from ovirt_placement.rules.doubts import doubt
 from ovirt_placement.rules.failover.check import check, judge_lost
@@ -47,8 +47,8 @@ class LostVm(Record, frozen=True, omit_defaults=False):
     #: Where it could be started now; null where no host takes it, or where that is not known.
     home: NamedHost | None
     #: Whether a host takes it, together with all others that are lost; null where that is not known.
-    could_start: Annotated[bool | None, Of(lambda one, _: None if one.unjudged else one.home is not None)]
-    sentence: Annotated[str, Of(lambda one, snapshot: _lost_sentence(one, snapshot))]
+    could_start: Annotated[bool | None, From(lambda one, _: None if one.unjudged else one.home is not None)]
+    sentence: Annotated[str, From(lambda one, snapshot: _lost_sentence(one, snapshot))]
 
 
 def _lost_sentence(one: Lost, snapshot: Snapshot) -> str:

@@ -19,7 +19,7 @@ from ovirt_placement.answers.placement import NotWaiting, PriorityClass, not_wai
 from ovirt_placement.answers.status.clusters import LostVm
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import Named, NamedCluster, NamedHost, NamedVm, vm_name
-from ovirt_placement.model.record import Of, Record, with_names
+from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.planning.outages import why_unplaced
 from ovirt_placement.rules.elements.verdict import Reason, sentence
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, CheckQuestion, HaCheck, Spread
@@ -205,7 +205,7 @@ class LostSet(Failing, frozen=True, omit_defaults=False):
     #: Why; only of the first failures of a cluster.
     because: tuple[UnplacedRecord, ...] = ()
     #: Where the order of the restarts alone is to blame: another order, in which every VM has a home.
-    in_another_order: Annotated[tuple[Home, ...], Of("otherwise")] = ()
+    in_another_order: Annotated[tuple[Home, ...], From("otherwise")] = ()
 
 
 class Survived(Failing, frozen=True, omit_defaults=False):
@@ -229,7 +229,7 @@ class RestingVm(Record, frozen=True, omit_defaults=False):
 
     vm: NamedVm
     status: str
-    sentence: Annotated[str, Of(lambda one, snapshot: f"{vm_name(one.vm, snapshot)} is {one.status}")]
+    sentence: Annotated[str, From(lambda one, snapshot: f"{vm_name(one.vm, snapshot)} is {one.status}")]
 
 
 class FailingUnit(Record, frozen=True, omit_defaults=False):
