@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
@@ -266,6 +266,7 @@ def balance_ha_vms(
     if not cluster.ha_reservation or len(candidate_hosts) < 2:
         return None
     now = measure_spread(snapshot, cluster_id, candidate_hosts, over_utilization, measure)
+    accepted = _few_asked()
 
     def emptiest_first(source: str, vm: Vm) -> tuple[str, ...]:
         fits = (
@@ -284,10 +285,24 @@ def balance_ha_vms(
             vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
             sizes = {vm.id: added(snapshot, vm, source, measure) for vm in vms}
             for vm in sorted(vms, key=lambda vm: (-sizes[vm.id], vm.id)):
-                if hosts := admitted(snapshot, vm, emptiest_first(source, vm), _FILTERS):
+                if hosts := accepted(snapshot, vm, emptiest_first(source, vm)):
                     yield BalanceMove(vm.id, hosts)
 
     return choose_move(snapshot, moves())
+
+
+#: No more VMs are asked about in a call: with a thousand that no host accepts it would take a minute.
+_MOST_ASKED = 20
+
+
+def _few_asked() -> Callable[[Snapshot, Vm, tuple[str, ...]], tuple[str, ...]]:
+    """By which hosts a VM is accepted, as long as not too many were asked about."""
+    left = iter(range(_MOST_ASKED))
+
+    def accepted(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        return admitted(snapshot, vm, hosts, _FILTERS) if hosts and next(left, None) is not None else ()
+
+    return accepted
 
 
 def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
@@ -303,7 +318,7 @@ def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | No
         return move
     reserving = snapshot.cluster_by_id[cluster].ha_reservation
     spread = measure_spread(snapshot, cluster, hosts, over, measure)
-    limits = limits_of(parameters)
+    limits, accepted = limits_of(parameters), _few_asked()
 
     def crowds(vm: Vm, host: str) -> bool:
         then = spread.used[host] + added(snapshot, vm, host, measure)
@@ -311,7 +326,7 @@ def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | No
 
     def permitted(state: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
         left = (one for one in targets if not (crowds(vm, one) or overloads(state, vm, one, limits)))
-        return admitted(state, vm, tuple(left), _FILTERS)
+        return accepted(state, vm, tuple(left))
 
     # Only hosts that have been overloaded for as long as the policy asks.
     minutes = whole_number(parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.rules import ha
 from ovirt_placement.rules.elements.verdict import BalanceMove, BalanceRequest, Reason, Request
 from ovirt_placement.rules.ha import (
     HA_RESOURCES_HERE,
@@ -196,6 +197,19 @@ def test_load_gives_no_vm_where_it_would_not_stay(
 ) -> None:
     hosts = tuple(one.id for one in parts if isinstance(one, Host))
     assert balance_vms(snapshot(RESERVING, *parts), BalanceRequest(hosts, parameters)) == move
+
+
+@pytest.mark.parametrize("part", [{"ha": True}, {"ha": False}])
+def test_of_vms_that_no_host_accepts_few_are_asked_about(
+    part: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(ha, "admitted", lambda state, one, *_: asked.append(one.id) or ())
+    vms = (vm(f"v{number}", "h1", **part) for number in range(60))
+    state = snapshot(RESERVING, BUSY, host("h2"), *vms)
+    assert balance_ha_vms(state, CLUSTER, ("h1", "h2")) is None
+    assert balance_vms(state, BalanceRequest(("h1", "h2"))) is None
+    assert 0 < len(asked) <= 3 * 20
 
 
 @st.composite

@@ -6,7 +6,7 @@ run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from operator import attrgetter
@@ -329,16 +329,20 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
         return against
 
     def more_excess(self, vm: str, placement: Placement) -> Callable[[str], int]:
-        """By how much `excess` grows if a member goes to a host; all hosts of a domain are alike."""
-        now, known, domain_of = self.excess(placement), dict[str, int](), self.domain_of
+        """By how much `excess` grows if a member goes to a host; a look at all members for each place."""
+        now, known = self.excess(placement), dict[Hashable, int]()
 
         def more(host: str) -> int:
-            place = domain_of.get(host, host)
+            place = self.place(host)
             if place not in known:
                 known[place] = self.excess(Arriving(placement, (vm,), host)) - now
             return known[place]
 
         return more
+
+    def place(self, host: str) -> Hashable:
+        """What is the same for hosts that are alike to the rule: those of a domain."""
+        return self.domain_of.get(host, host)
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         return self.judge(vm, placement)(host) is None

@@ -229,6 +229,9 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
 
         return against
 
+    def place(self, host: str) -> bool:
+        return host in self.hosts
+
     def _there(self, placement: Placement) -> dict[str, int]:
         found = {vm for vm in placement.holding(self.hosts, self.vms) if vm in self.amounts}
         there = (vm for vm in found if placement.runs_on(vm) in self.hosts)
@@ -280,6 +283,9 @@ class ExclusiveHosts(PlacementConstraint, frozen=True, kw_only=True):
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         return tuple(vm for vm, host in self.running(placement) if host in self.hosts)
+
+    def place(self, host: str) -> bool:
+        return host in self.hosts
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         return lambda host: Against(HOST_IS_EXCLUSIVE) if host in self.hosts else None

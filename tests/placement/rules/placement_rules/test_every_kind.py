@@ -136,6 +136,26 @@ def test_who_is_drawn_together_may_leave_a_domain_together() -> None:
     check_together(snapshot(host("h1"), host("h2"), vm("a"), vm("b", "h2"), one), "a", "b")
 
 
+@pytest.mark.parametrize("kind", ["exclusive_hosts", "capacity"])
+def test_hosts_that_are_alike_are_judged_by_one_look_at_all_members(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a rule that thousands violate a look takes long, and hundreds of hosts are asked about."""
+    names = [f"h{number}" for number in range(1, 30)]
+    wrong = [vm(f"v{number}", "h1") for number in range(3)]
+    fields = {"most": 1} if kind == "capacity" else {}
+    ours = rule("r", kind, "v0 v1 new" if kind == "capacity" else "other", hosts=" ".join(names), **fields)
+    state = snapshot(*map(host, ("h0", *names)), *wrong, vm("new", "h0"), vm("other"), ours)
+    (constraint,) = constraints_in(state, CLUSTER)
+    looks: list[object] = []
+    whole = type(constraint).excess
+    monkeypatch.setattr(
+        type(constraint), "excess", lambda self, placement: looks.append(0) or whole(self, placement)
+    )
+    assert not any(one.accepted for one in filter_hosts(state, Request(("new",), tuple(names))))
+    assert len(looks) == 2
+
+
 @pytest.mark.parametrize(("least", "accepting"), [(2, ["h3"]), (1, ["h1", "h2", "h3", "h4"])])
 def test_a_vm_that_migrates_is_in_one_of_two_domains_and_either_is_taken(
     least: int, accepting: list[str]
