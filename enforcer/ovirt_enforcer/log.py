@@ -96,7 +96,7 @@ class Severity(StrEnum):
     ALERT = "alert"
 
 
-_NORMAL, _WARNS, _ERROR, _ALERT = Severity
+_NORMAL, _WARNS, _ERROR, _ALERT = Severity.NORMAL, Severity.WARNING, Severity.ERROR, Severity.ALERT
 
 
 class NoticeKind(StrEnum):

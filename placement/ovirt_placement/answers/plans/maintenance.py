@@ -182,7 +182,7 @@ class ClusterMaintenance(Record, frozen=True, kw_only=True, omit_defaults=False)
     not_back: Annotated[tuple[VmThatStays, ...], From("kept")]
     #: What relaxing each obstacle by itself comes to: a rule, the HA reservation, or by stopping VMs. As much
     #: as there was time to try.
-    relaxed: Annotated[tuple[RelaxedObstacle, ...], From("relaxations")]
+    relaxed: Annotated[tuple[RelaxedObstacle, ...], From(lambda plan, _: plan.relaxations)]
 
 
 class MaintenancePlans(Record, frozen=True, omit_defaults=False):
