@@ -291,16 +291,19 @@ def balance_ha_vms(
     return choose_move(snapshot, moves())
 
 
-#: No more VMs are asked about in a call: with a thousand that no host accepts it would take a minute.
-_MOST_ASKED = 20
+#: No more pairs of a VM and a host are asked about in a call: with a thousand VMs that none of 500 hosts
+#: accepts it would take a minute.
+_MOST_ASKED = 10_000
 
 
 def _few_asked() -> Callable[[Snapshot, Vm, tuple[str, ...]], tuple[str, ...]]:
-    """By which hosts a VM is accepted, as long as not too many were asked about."""
-    left = iter(range(_MOST_ASKED))
+    """By which hosts a VM is accepted, as long as not too many pairs were asked about."""
+    left = _MOST_ASKED
 
     def accepted(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        return admitted(snapshot, vm, hosts, _FILTERS) if hosts and next(left, None) is not None else ()
+        nonlocal left
+        left -= len(hosts)
+        return admitted(snapshot, vm, hosts, _FILTERS) if hosts and left >= 0 else ()
 
     return accepted
 
