@@ -128,6 +128,7 @@ def world() -> Iterator[World]:
     with closing(serve(engine)) as server:
         account = EngineSettings(url=server.api_url, username="admin@internal")
         with EngineConnection(account, {"OVIRT_PASSWORD": "password"}) as connection:
+            connection.get("/clusters")  # begins the thread that asks
             yield World(engine, connection)
 
 
