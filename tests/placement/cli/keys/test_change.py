@@ -29,9 +29,10 @@ STATE = snapshot(
 
 
 def listed(live: LiveEngine) -> list[tuple[Any, ...]]:
-    """What is set: on what, whose, its name, value, weight and sticky flag."""
-    fields = ("place", "class", "name", "value", "weight", "sticky")
-    return [tuple(key[field] for field in fields) for key in live.data(0, "keys list")["keys"]]
+    """What is set: on what, whose, its name, value, weight and sticky flag; each has who did it, and when."""
+    fields, keys = ("place", "class", "name", "value", "weight", "sticky"), live.data(0, "keys list")["keys"]
+    assert all(key["set_by"] and key["set_at"].endswith("+00:00") for key in keys)
+    return [tuple(key[field] for field in fields) for key in keys]
 
 
 def refused(live: LiveEngine, *arguments: str) -> str:
@@ -46,8 +47,6 @@ def refused(live: LiveEngine, *arguments: str) -> str:
 # -- Keys that are set one by one.
 def test_key_is_set_with_who_and_when_and_replaced_and_removed(live: LiveEngine) -> None:
     live.run(0, "keys set GEN 0.5 -60 --on cluster blue")
-    (key,) = live.data(0, "keys list")["keys"]
-    assert (bool(key["set_by"]), key["set_at"][-6:]) == (True, "+00:00")
     title, _, row = live.run(0, "keys list")[0].splitlines()
     assert title.split()[-4:] == ["set", "by", "set", "at"]
     assert row.split()[:7] == ["cluster", "blue", "system", "GEN", "0.5", "-60", "placement"]
