@@ -64,11 +64,13 @@ class OurProcesses(Processes):
 class World:
     """A running engine, and the processes around it."""
 
-    def __init__(self, processes: OurProcesses, connection: ovirtsdk4.Connection, store_url: str) -> None:
+    def __init__(
+        self, processes: OurProcesses, connection: ovirtsdk4.Connection, api: str, store_url: str
+    ) -> None:
         self._processes = processes
         self._system = connection.system_service()
         self._vms = self._system.vms_service()
-        self.store_url = store_url
+        self.api, self.store_url = api, store_url
         self.folder = processes.folder
 
     @property
@@ -206,4 +208,4 @@ def running(
             more=more,
         )
         with ovirtsdk4.Connection(api, "admin@internal", PASSWORD) as connection:
-            yield World(processes, connection, store_url)
+            yield World(processes, connection, api, store_url)

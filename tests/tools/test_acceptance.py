@@ -27,7 +27,7 @@ STATE = replace(
 
 
 def trial(world: World, *more: str) -> subprocess.Popen[str]:
-    words = ("--url", f"{world._url}/ovirt-engine/api", "--user", "admin@internal", "--yes", *more)
+    words = ("--url", world.api, "--user", "admin@internal", "--yes", *more)
     return subprocess.Popen(
         [sys.executable, "-m", "tools.acceptance", *words],
         cwd=CHECKOUT,
@@ -46,8 +46,8 @@ def results(printed: str) -> dict[str, str]:
 
 def left(world: World) -> Snapshot:
     """What the engine has by now but for its hosts."""
-    url, file = f"{world._url}/ovirt-engine/api", world.folder / "password"
-    settings = EngineSettings(url=url, username="admin@internal", password_file=file)
+    file = world.folder / "password"
+    settings = EngineSettings(url=world.api, username="admin@internal", password_file=file)
     with EngineConnection(settings) as connection:
         found = read_snapshot(connection)
     return snapshot(*found.vms, *found.clusters, *found.affinity_groups)
