@@ -138,7 +138,7 @@ def test_nobody_decides_on_keys_that_another_changes_meanwhile(opening: Opening)
 
     The revision of keys is made by the first, and counted up by the others.
     """
-    turns, stores = 5, [opening(KeyStore, engine="theirs") for _ in range(6)]
+    turns, stores = 4, [opening(KeyStore, engine="theirs") for _ in range(4)]
     put_keys(opening(KeyStore), ())  # makes the tables
 
     def count(placement: tuple[PlacementKey, ...]) -> KeyChange:
