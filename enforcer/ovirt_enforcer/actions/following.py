@@ -174,7 +174,7 @@ class Following:
             why = ("it had no effect", None) if accepted else (intent.error, Cause.NO_TRACE)
             return self._record_end(intent, self.store.fail, *why)
         if not accepted:
-            self._record_end(intent, self.store.accept)
+            self._record_end(intent, partial(self.store.accept, surely=False))
         if progress is HostProgress.DONE:
             return self._record_end(intent, self.store.finish)
         if progress is HostProgress.FAILED:
@@ -209,7 +209,8 @@ class Following:
             noted.blanks = 0
             return None
         if not refused and seen is not None and seen.host == intent.target:
-            self.record((intent,), self.store.accept)
+            # Another may have given it up meanwhile, and sent the VM there by a request of its own.
+            self.record((intent,), partial(self.store.accept, surely=False))
             return None
         if not refused and waited < self.settings.migration_timeout_seconds:
             # It may begin any moment.

@@ -70,9 +70,10 @@ _OPEN = (IntentState.PREPARED, IntentState.ACCEPTED, IntentState.UNKNOWN)
 #: As the database has them.
 OPEN_STATES = tuple(state.value for state in _OPEN)
 _ENDED = (IntentState.DONE, IntentState.FAILED)
+_UNANSWERED = (IntentState.PREPARED, IntentState.UNKNOWN)
 _MAY_FOLLOW = {
     # Also after one who did not see the request under way gave it up: what the engine says counts.
-    IntentState.ACCEPTED: (IntentState.PREPARED, IntentState.UNKNOWN, IntentState.FAILED),
+    IntentState.ACCEPTED: (*_UNANSWERED, IntentState.FAILED),
     IntentState.DONE: (IntentState.ACCEPTED, IntentState.UNKNOWN),
     IntentState.FAILED: _OPEN,
     IntentState.UNKNOWN: (IntentState.PREPARED, IntentState.ACCEPTED),
@@ -179,9 +180,10 @@ class Store(StoreAccess):
         with self._transaction() as rows:
             refuse_if_paused(rows, paused_by)
 
-    def accept(self, intent_id: int) -> Intent:
-        """Record that the engine accepted the migration."""
-        return self._change_state(intent_id, IntentState.ACCEPTED)
+    def accept(self, intent_id: int, *, surely: bool = True) -> Intent:
+        """Record that the engine accepted the migration; of one that was given up only if that is sure."""
+        after = _MAY_FOLLOW[IntentState.ACCEPTED] if surely else _UNANSWERED
+        return self._change_state(intent_id, IntentState.ACCEPTED, after)
 
     def finish(self, intent_id: int, target: str | None = None) -> Intent:
         """Record that the VM arrived, on `target` where the engine chose that."""
@@ -239,14 +241,17 @@ class Store(StoreAccess):
                 rows.remove(table, table.c.updated < long_ago)
             return rows.remove(intents, _in(_ENDED), intents.c.updated < long_ago)
 
-    def _change_state(self, intent_id: int, state: IntentState, **changes: str | None) -> Intent:
+    def _change_state(
+        self, intent_id: int, state: IntentState, after: Iterable[IntentState] = (), /, **changes: str | None
+    ) -> Intent:
         """Enter a state in one statement, which no crash can halve and no second process overtake.
 
         SQLite knows `RETURNING` since 3.35 only: who has written reads it back within the transaction.
         """
         with self._transaction() as rows:
             values = {"state": state.value, "updated": now(), "error": None, "cause": None} | changes
-            if rows.change(intents, intents.c.id == intent_id, _in(_MAY_FOLLOW[state]), **values) == 1:
+            may = _in(after or _MAY_FOLLOW[state])
+            if rows.change(intents, intents.c.id == intent_id, may, **values) == 1:
                 return _read(rows, intent_id)
             present = rows.select(intents, intents.c.state).where(intents.c.id == intent_id)
             found = rows.execute(present).scalar()
