@@ -13,8 +13,10 @@ from ovirt_enforcer.actions.following import Following
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.actions import VmState
 from ovirt_placement.engine.connection.client import EngineConnection
+from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, Store
-from ovirt_placement.store.enforcer.leader import ViolatedRuleStore
+from ovirt_placement.store.enforcer.leader import HaAnnouncementStore, ViolatedRuleStore
+from ovirt_placement.store.enforcer.maintenance import MaintenanceStore
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import CLUSTER
@@ -24,7 +26,7 @@ from tests.enforcer.actions.bench import Bench
 from tests.enforcer.gates.judging import intent
 from tests.examples import examples
 from tests.placement.store.conftest import Opening
-from tests.stored import prepared
+from tests.stored import prepared, run_of
 
 #: What the engine shows at a look: the VM on its source, on its way, on its target, nowhere, or no such VM;
 #: or the request before it still, while the VM stays.
@@ -47,7 +49,7 @@ class Shelf:
     def __init__(self, state: IntentState) -> None:
         self.intent = intent(state, 0.0, error=None, correlation_id="asked")
 
-    def accept(self, number: int) -> Intent:
+    def accept(self, number: int, *, surely: bool = True) -> Intent:
         return self._set(IntentState.ACCEPTED)
 
     def finish(self, number: int) -> Intent:
@@ -143,6 +145,21 @@ def test_a_vm_on_its_target_has_arrived_whatever_was_shown_before(shown: list[st
     assert ended.state is IntentState.DONE
 
 
+def test_what_another_has_given_up_is_no_arrival_of_the_vm_that_it_sent_again(bench: Bench) -> None:
+    """Who was stopped amid a look at a request without an answer sees the VM on its target when it wakes."""
+    bench.server.disturbances.add(Disturbance(method="POST", path="/migrate", drop="request"))
+    with bench.connected() as connection:
+        executor = bench.executor(connection)
+        with pytest.raises(EngineAway):
+            executor.begin(bench.task(100.0))
+        (lost,) = bench.store.open_intents()
+        bench.store.fail(lost.id, None, Cause.NO_TRACE)
+        bench.engine.vms.migrate("a", host_id="h2")
+        bench.pass_time(60.0)
+        executor.follow([replace(lost, age_seconds=60.0)])
+    assert [one.state for one in bench.intents()] == [IntentState.FAILED]
+
+
 @pytest.mark.parametrize("back", [False, True], ids=["stopped", "moved back"])
 def test_what_arrived_between_two_looks_is_done_whatever_others_do_with_the_vm_then(
     bench: Bench, back: bool
@@ -208,10 +225,14 @@ def test_no_age_of_a_migration_is_negative(bench: Bench) -> None:
     assert intent.age_seconds == 0.0
 
 
-def test_all_that_gates_remember_counts_as_of_now(bench: Bench, opening: Opening) -> None:
+def test_all_that_is_remembered_counts_as_of_now(bench: Bench, opening: Opening) -> None:
     pauses, approvals = opening(PauseStore), opening(ApprovalStore)
-    violated = opening(ViolatedRuleStore)
+    violated, runs, said = opening(ViolatedRuleStore), opening(MaintenanceStore), opening(HaAnnouncementStore)
     bench.now = 100.0
+    runs.request(run_of("h1"))
+    for number in (2, 1):  # they are drawn
+        said.announce(number=number, cluster=CLUSTER, kind="ha_alert", facts={}, settles=False)
+        bench.now += 20.0
     pauses.pause(CLUSTER, cluster_name=CLUSTER, reason="", set_by="me", seconds=60)
     pauses.resume(ALL_CLUSTERS, set_by="me")
     approvals.order(CLUSTER, "plan", (), set_by="me")
@@ -225,5 +246,9 @@ def test_all_that_gates_remember_counts_as_of_now(bench: Bench, opening: Opening
     violated.record_violated(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
     assert violated.cycles() == {"rule": 2}
     assert len(pauses.pauses()) == 1
+    assert [one.seconds for run in runs.runs() for one in run.hosts] == [pytest.approx(10, abs=0.01)]
+    assert [one.age_seconds for one in runs.runs()] == [pytest.approx(10, abs=0.01)]
+    found = [(one.number, one.age_seconds) for one in said.announcements()]
+    assert found == [(2, pytest.approx(30, abs=0.01)), (1, pytest.approx(10, abs=0.01))]
     bench.now += 51
     assert pauses.pauses() == ()

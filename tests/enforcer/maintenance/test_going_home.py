@@ -183,7 +183,7 @@ def test_a_run_that_is_requested_between_two_readings_of_one_cycle_is_begun(tmp_
 
     def request(_connection: Any, _cursor: Any, statement: str, *_: object) -> None:
         """After the runs were read for the first time in a cycle, and before what is read next."""
-        if "FROM maintenance_runs" in statement:
+        if statement.startswith("SELECT maintenance_runs."):
             seen.append("runs")
         elif seen == ["runs"]:
             seen.append("requested")

@@ -23,6 +23,7 @@ from sqlalchemy import (
     Table,
     case,
     delete,
+    func,
     insert,
     or_,
     select,
@@ -37,8 +38,11 @@ from ovirt_placement.store.sql.database import Database, StoreAway, StoreUnmade
 from ovirt_placement.store.sql.schema import (
     approvals,
     cycles,
+    ha_announcements,
     intents,
     leases,
+    maintenance_hosts,
+    maintenance_runs,
     pauses,
     resumptions,
     user_actions,
@@ -175,7 +179,11 @@ def _insert(connection: Connection, table: Table) -> ReturningInsert:
 #: A clock that is only kept in step is never set back so far at once.
 _SECONDS: Final = 1.0
 #: The moment of writing that ages count from, with another one of the same row that keeps its distance.
+#: What a run of maintenance waited for comes before what it did since.
 _MOMENTS: Final[tuple[tuple[Table, str, str | None], ...]] = (
+    (maintenance_runs, "created", None),
+    (maintenance_hosts, "since", None),
+    (ha_announcements, "created", None),
     (intents, "updated", "created"),
     (intents, "created", None),  # of what was changed since
     (violated_rules, "counted", None),
@@ -218,7 +226,10 @@ def is_set_back(rows: EngineRows) -> bool:
 
 
 def settle(rows: EngineRows) -> None:
-    """Move what lies in the future to now."""
+    """Move what lies in the future to now; of announcements the last one stays the last."""
+    said = ha_announcements.c.created
+    latest = rows.execute(rows.select(ha_announcements, func.max(said))).scalar() or 0.0
+    rows.change(ha_announcements, said > now() + _SECONDS, created=said - latest + now())
     for table, moment, other in _MOMENTS:
         written: Column[float] = table.c[moment]
         moved = {moment: now()} if other is None else {moment: now(), other: table.c[other] - written + now()}
