@@ -266,7 +266,7 @@ def balance_ha_vms(
     if not cluster.ha_reservation or len(candidate_hosts) < 2:
         return None
     now = measure_spread(snapshot, cluster_id, candidate_hosts, over_utilization, measure)
-    accepted = _few_asked()
+    asking = _Asking()
 
     def emptiest_first(source: str, vm: Vm) -> tuple[str, ...]:
         fits = (
@@ -285,7 +285,7 @@ def balance_ha_vms(
             vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
             sizes = {vm.id: added(snapshot, vm, source, measure) for vm in vms}
             for vm in sorted(vms, key=lambda vm: (-sizes[vm.id], vm.id)):
-                if hosts := accepted(snapshot, vm, emptiest_first(source, vm)):
+                if hosts := asking.accepted(snapshot, vm, emptiest_first(source, vm)):
                     yield BalanceMove(vm.id, hosts)
 
     return choose_move(snapshot, moves())
@@ -296,16 +296,24 @@ def balance_ha_vms(
 _MOST_ASKED = 10_000
 
 
-def _few_asked() -> Callable[[Snapshot, Vm, tuple[str, ...]], tuple[str, ...]]:
-    """By which hosts a VM is accepted, as long as not too many pairs were asked about."""
-    left = _MOST_ASKED
+class _Asking:
+    """Which hosts accept a VM, as long as not too many pairs were asked about."""
 
-    def accepted(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
-        nonlocal left
-        left -= len(hosts)
-        return admitted(snapshot, vm, hosts, _FILTERS) if hosts and left >= 0 else ()
+    def __init__(self) -> None:
+        self._left = _MOST_ASKED
 
-    return accepted
+    def accepted(
+        self,
+        snapshot: Snapshot,
+        vm: Vm,
+        hosts: tuple[str, ...],
+        unfit: Callable[[str], bool] = lambda host: False,
+    ) -> tuple[str, ...]:
+        if self._left <= 0:
+            return ()
+        self._left -= len(hosts)
+        fits = tuple(host for host in hosts if not unfit(host))
+        return admitted(snapshot, vm, fits, _FILTERS) if fits else ()
 
 
 def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
@@ -321,15 +329,17 @@ def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | No
         return move
     reserving = snapshot.cluster_by_id[cluster].ha_reservation
     spread = measure_spread(snapshot, cluster, hosts, over, measure)
-    limits, accepted = limits_of(parameters), _few_asked()
+    limits, asking = limits_of(parameters), _Asking()
 
     def crowds(vm: Vm, host: str) -> bool:
         then = spread.used[host] + added(snapshot, vm, host, measure)
         return reserving and vm.ha and then >= spread.threshold and then > spread.used[vm.host or ""]
 
     def permitted(state: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
-        left = (one for one in targets if not (crowds(vm, one) or overloads(state, vm, one, limits)))
-        return accepted(state, vm, tuple(left))
+        def unfit(host: str) -> bool:
+            return crowds(vm, host) or overloads(state, vm, host, limits)
+
+        return asking.accepted(state, vm, targets, unfit)
 
     # Only hosts that have been overloaded for as long as the policy asks.
     minutes = whole_number(parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)
