@@ -209,7 +209,7 @@ class Gate:
     A step is held with its cluster, a VM, a host that it leaves or leads to, what it repairs, or by itself.
     """
 
-    #: A short word for it, the same whatever the sentence says.
+    #: A short word for it, the same for all its sentences.
     name: str
     #: A whole cluster, but for actions on hosts of these kinds.
     cluster: Callable[[Facts, str], str | None] = _holds_nothing

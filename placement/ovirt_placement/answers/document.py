@@ -302,7 +302,7 @@ def known_state(
     except NoSnapshot as error:
         with suppress(NoSnapshot):
             last = inventory.known(config=config, max_age=math.inf, deadline=_A_MOMENT)
-            # Where no service answers, it is what this process itself once read, of whatever day.
+            # Where no service answers, it is what this process itself once read, perhaps days ago.
             if last.publication is not None:
                 return KnownState(last, last.publication.age_seconds, str(error))
         if deadline <= _FRESH_SECONDS:

@@ -144,13 +144,13 @@ _READERS: Final[Mapping[Any, Callable[[Element | None], Any]]] = {
 
 
 @cache
-def _readers_of(kind: type) -> Mapping[str, Callable[[Element | None], Any]]:
+def _readers_of(kind: Callable[..., Any]) -> Mapping[str, Callable[[Element | None], Any]]:
     return {name: _READERS[hint] for name, hint in get_type_hints(kind).items() if hint in _READERS}
 
 
-def record(kind: type[_Record], element: Element | None, **given: Any) -> _Record:
+def record(kind: Callable[..., _Record], element: Element | None, **given: Any) -> _Record:
     """Read a record: of what is not given, each field from the child of its name, as its type says."""
-    readers = _readers_of(kind)  # type: ignore[arg-type]  # a class can be hashed
+    readers = _readers_of(kind)
     if element is not None and "id" in readers:
         given.setdefault("id", identity(element))
     found = {} if element is None else {child.tag: child for child in element.iterchildren()}

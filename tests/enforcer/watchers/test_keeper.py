@@ -1,4 +1,4 @@
-"""The keeper records each run of a VM once, whatever it missed; and when all that a VM had is forgotten."""
+"""The keeper records each run of a VM once, also one that it missed; and when all of a VM is forgotten."""
 
 import logging
 from collections.abc import Callable, Iterator

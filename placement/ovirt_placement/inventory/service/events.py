@@ -125,8 +125,8 @@ WITH_ITS_VMS = codes("VDS_FAILURE VDS_DETECTED VDS_RECOVER VDS_MAINTENANCE VDS_S
 
 #: Names of VMs have no blanks (the engine's NO_SPECIAL_CHARACTERS_EXTRA_I18N), lists of them have commas.
 _VMS = r"(?P<vms>\S+(, \S+)*)"
-#: Events that refer to no VM: permissions granted and removed, tags attached and detached, disks removed.
 _OF_DISK = re.compile(rf" associated to the VMs {_VMS} (was|from)")
+#: Events that refer to no VM: permissions granted and removed, tags attached and detached, disks removed.
 _NAMES_VMS: Mapping[int, tuple[Detail, re.Pattern[str]]] = {
     EventCode.USER_ADD_PERMISSION: (Detail.OWNER, re.compile(rf" on VM {_VMS}, by ")),
     EventCode.USER_REMOVE_PERMISSION: (Detail.OWNER, re.compile(rf" from VM {_VMS} by ")),

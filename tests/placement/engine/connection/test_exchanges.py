@@ -261,7 +261,7 @@ LARGE = b"<vms>" + b" " * 3_000_000 + b"</vms>"
 
 @contextmanager
 def limited(body: bytes, limits: Limits) -> Iterator[EngineConnection]:
-    """An engine that shows VMs so, asked by somebody with these limits."""
+    """An engine that shows VMs so, asked with these limits."""
     server = EngineServer(answer=lambda path: (200, body) if path == "/vms" else None)
     with serving(server), connected(server, limits=limits) as connection:
         yield connection

@@ -54,7 +54,7 @@ def test_vms_that_an_event_only_names_are_found_in_its_text(
 
 
 _VM, _NETWORKS = (Subject(SubjectKind.VM, "v"), None), (Subject(SubjectKind.NETWORKS), None)
-#: Of a VM's devices, of networks, and of what somebody found or failed to do.
+#: Of a VM's devices, of networks, and of what was found or could not be done.
 REREAD = {
     **dict.fromkeys((34, 35, 53, 78, 80, 88, 97, 930, 932, 934, 2000, 2002, 2016, 2018), _VM),
     **dict.fromkeys((942, 944, 1114, 1122, 1124, 1126), _NETWORKS),
