@@ -74,7 +74,7 @@ class CommandProcess:
             if self._kill_at is not None:
                 if now > self._kill_at + _GRACE_SECONDS:
                     break  # the kernel does not end it
-                self._end_command(kill=now > self._kill_at)
+                self._end_command(kill=now >= self._kill_at)
             self._listen(now)
         _report(status=self._status, interrupted=self._interrupted)
 

@@ -62,7 +62,7 @@ def nearly_full(seed: int) -> Snapshot:
     return scrambled(seed, hosts=3 + seed % 2, vms=6, groups=4, tries=40)
 
 
-@settings(max_examples=examples(130), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(tiny_clusters() | st.builds(nearly_full, st.integers(0, 2_000)))
 def test_what_is_proven_by_a_bound_alone_is_true(cluster: Snapshot) -> None:
     plan = bounded(cluster)
