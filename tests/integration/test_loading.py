@@ -121,8 +121,8 @@ def processor_seconds(words: Sequence[str]) -> float:
     return last.ru_utime + last.ru_stime - first.ru_utime - first.ru_stime
 
 
-#: Times what a start of Python takes, 21 ms on a machine where `--help` takes 90 ms and a plan 310: half of that is
-#: the solver.
+#: Times what a start of Python takes, 21 ms on a machine where `--help` takes 90 ms and a plan 310: half of
+#: that is the solver.
 @pytest.mark.parametrize(
     ("command", "words", "times"),
     [*((command, ["--help"], 7.0) for command in MAINS), ("ovirt-enforcer", PLAN, 20.0)],
