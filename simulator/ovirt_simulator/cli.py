@@ -29,8 +29,8 @@ if TYPE_CHECKING:  # drawing a cluster needs none
 
 COMMAND = "ovirt-simulator"
 
-#: What serving takes and drawing a cluster does not: an installed simulator has them.
-_EXTRA = {"cheroot", "werkzeug"}
+#: What serving takes and drawing a cluster does not: an installed simulator has it.
+_EXTRA = "werkzeug"
 #: How often simulated time moves on, in real seconds.
 _TICK_SECONDS = 0.05
 
@@ -54,7 +54,7 @@ def _run(args: argparse.Namespace) -> None:
     try:
         from ovirt_simulator.http.server import serve
     except ModuleNotFoundError as error:
-        if error.name not in _EXTRA:
+        if error.name != _EXTRA:
             raise
         raise UserError(f"{error}; run needs pip install ./simulator") from None
     stop, certificate, engine = Stop(), _certificate(args), _engine(args)

@@ -87,9 +87,8 @@ def test_generate_prints_a_state_file(capsysbinary: pytest.CaptureFixture[bytes]
     assert state_file.loads(capsysbinary.readouterr().out) == generate(Sizes(hosts=4, vms=20, groups=3), 7)
 
 
-@pytest.mark.parametrize("missing", ["cheroot", "werkzeug"])
-def test_without_what_serving_needs_it_draws_clusters_and_names_that(missing: str, state: Path) -> None:
-    program = f"import sys; sys.modules[{missing!r}] = None\n{COMMAND[2]}"
+def test_without_what_serving_needs_it_draws_clusters_and_says_so(state: Path) -> None:
+    program = f"import sys; sys.modules['werkzeug'] = None\n{COMMAND[2]}"
     lacking = [sys.executable, "-c", program]
     drawn = subprocess.run([*lacking, "generate"], capture_output=True, timeout=60)
     assert drawn.returncode == 0, drawn.stderr

@@ -149,11 +149,6 @@ def json(value: object, status: int = 200) -> Response:
     return Response(msgspec.json.encode(value) + b"\n", status, content_type=JSON)
 
 
-def status_line(status: int) -> str:
-    """Give a status with its phrase as an engine writes it: 409 Conflict."""
-    return f"{status} {HTTPStatus(status).phrase}"
-
-
 def page(status: int, said: str = "") -> Response:
     """Answer with the container's own error page, as whatever fails outside of the API's code does."""
     inside = content(said or HTTPStatus(status).phrase)

@@ -1,28 +1,30 @@
-"""Serving an engine over HTTP or HTTPS: threads, kept-alive connections, and the WSGI application."""
+"""Serving an engine over HTTP or HTTPS: connections, the engine's threads, and what they answer."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import logging
 import re
 import socket
-import sys
+import ssl
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from cheroot import wsgi
-from cheroot.server import HTTPConnection
-from cheroot.ssl.builtin import BuiltinSSLAdapter
 from werkzeug import Request, Response
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import MapAdapter
+from werkzeug.serving import DechunkedInput
 
 from ovirt_service.errors import UserError
+from ovirt_service.http.addresses import listening_socket
 from ovirt_simulator.core import messages
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http import THREADS, markup
@@ -40,165 +42,142 @@ from ovirt_simulator.http.control import (
 from ovirt_simulator.http.markup import API, Refusal, fault, not_simulated
 from ovirt_simulator.http.table import routes
 
-#: A WSGI application.
-WebFace = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
-#: The engine's `tcp-backlog`: this many connections wait to be accepted, or as many as somaxconn allows.
-_BACKLOG = 10_000
-
-
+#: Answers a request; raises `ConnectionResetError` where it is to be left without an answer.
+Answer = Callable[[Request], Response]
 #: The files that a server needs to speak TLS: the chain, and the private key.
 Certificate = tuple[Path, Path]
+#: The engine's `tcp-backlog`: this many connections wait to be accepted, or as many as somaxconn allows.
+_BACKLOG = 10_000
+#: After this long without a request a connection ends.
+_IDLE_SECONDS = 10.0
+_PAUSE_SECONDS = 0.1
+_LOG = logging.getLogger(__name__)
 
 
-class _Connection(HTTPConnection):
-    """Leaves nothing behind that a peer did not take: from Python 3.13 on, the interpreter reports it."""
+class _Connection(BaseHTTPRequestHandler):
+    """Reads a client's requests, each to its end, and writes the answers."""
 
-    def close(self) -> None:
-        """Close the writing end, too, which the base leaves to the garbage collector."""
-        super().close()
-        with contextlib.suppress(OSError, ValueError):
-            self.wfile.close()
+    protocol_version = "HTTP/1.1"
+    timeout = _IDLE_SECONDS
+    disable_nagle_algorithm = True
+    wbufsize = -1
+    server: Server  # type: ignore[assignment]
 
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        if name.startswith("do_"):  # whatever the method
+            return self._proceed
+        raise AttributeError(name)
 
-class _Threads:
-    """What answers a server's requests: at most this many threads, started when a request finds none free.
+    def log_message(self, *_: object) -> None:
+        """Nobody reads of each request."""
 
-    More requests wait in a queue without a limit. The methods are those that cheroot calls of its own pool.
-    """
-
-    def __init__(self, server: _Listener, most: int) -> None:
-        self._server = server
-        self._pool = ThreadPoolExecutor(most, thread_name_prefix="answering")
-        self._answered: dict[Future[None], HTTPConnection] = {}
-
-    def start(self) -> None:
-        """No thread is needed yet."""
-
-    def put(self, conn: HTTPConnection) -> None:
-        future = self._pool.submit(self._answer, conn)
-        self._answered[future] = conn
-        future.add_done_callback(self._answered.pop)
-
-    def stop(self, timeout: float) -> None:
-        """Answer what has been asked; of a request that has not come to its end by then, no more is read."""
-        asked = dict(self._answered)
-        for late in wait(asked, timeout).not_done:
-            with contextlib.suppress(OSError):
-                asked[late].socket.shutdown(socket.SHUT_RD)
-        self._pool.shutdown()
-
-    def _answer(self, conn: HTTPConnection) -> None:
-        kept = False
-        try:
-            kept = conn.communicate()  # type: ignore[no-untyped-call]
-        except ConnectionError:
-            pass  # its peer has gone
-        except Exception:
-            self._server.error_log("a request was not answered", level=logging.ERROR, traceback=True)
-        finally:
-            if kept:
-                self._server.put_conn(conn)
-            else:
-                conn.close()
-
-
-class _End:
-    """A connection that brings something at once, and ends serving when that is to be answered."""
-
-    def __init__(self) -> None:
-        self.socket, self._peer = socket.socketpair()
-        self._peer.send(b"\0")
-        self.rfile = self
-        self.last_used = 0.0
-
-    def has_data(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        self.socket.close()
-        self._peer.close()
-
-
-class _Listener(wsgi.Server):
-    """Has connections and requests wait where an engine's do (Undertow's, on XNIO): none is refused.
-
-    Whatever connects is accepted at once. Requests for which no thread is free wait in a queue that has no
-    limit. Connections are kept however many there are, and hold no thread while they bring no request.
-    """
-
-    keep_alive_conn_limit = sys.maxsize
-    ConnectionClass = _Connection
-
-    def __init__(self, address: tuple[str, int], application: WebFace, threads: int) -> None:
-        super().__init__(address, application, request_queue_size=_BACKLOG)
-        self.requests = _Threads(self, threads)
-
-    def clear_stats(self) -> None:
-        """Begin to count, for this server alone: a table of the base would keep each server for ever."""
-        super().clear_stats()  # type: ignore[no-untyped-call]
-        vars(logging)["statistics"].pop(f"Cheroot HTTPServer {id(self)}")
-
-    def serve(self) -> None:
-        """Serve in this thread alone: the base has another, which refuses connections and outlives `stop`."""
-        while self.ready:
-            try:
-                self._connections.run(self.expiration_interval)  # type: ignore[attr-defined]
-            except Exception:
-                self.error_log("a connection was not accepted", level=logging.ERROR, traceback=True)
-
-    def process_conn(self, conn: HTTPConnection | _End) -> None:
-        """Queue a connection for a thread once it brings something; one that is new may not do so yet."""
-        if isinstance(conn, _End):
-            raise SystemExit  # of the thread that serves: the base sees only now and then that it shall stop
-        if conn.last_used is None:
-            self.put_conn(conn)
-        else:
-            self.requests.put(conn)
+    def _proceed(self) -> None:
+        size, chunked = self.headers.get("Content-Length", "0"), "Transfer-Encoding" in self.headers
+        if not size.isdecimal():
+            self.send_error(400)
+            return
+        if chunked:
+            body = DechunkedInput(self.rfile).read()  # type: ignore[arg-type]
+        elif len(body := self.rfile.read(int(size))) < int(size):
+            raise ConnectionResetError(errno.ECONNRESET, "half a request")
+        path, _, query = self.path.partition("?")
+        named = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in self.headers.items()}
+        environ: dict[str, Any] = {
+            **named,
+            "REQUEST_METHOD": self.command,
+            "PATH_INFO": unquote(path, "latin-1"),
+            "QUERY_STRING": query,
+            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
+            "CONTENT_LENGTH": str(len(body)),
+            "wsgi.input": io.BytesIO(body),
+        }
+        response = self.server.answered(Request(environ))
+        self.send_response(response.status_code)
+        for header in response.get_wsgi_headers(environ):
+            self.send_header(*header)
+        self.end_headers()
+        self.wfile.write(b"" if self.command == "HEAD" else response.get_data())
 
 
 class Server:
-    """A server that runs until `close`. The API is at `url` + /ovirt-engine/api."""
+    """A server that runs until `close`. The API is at `url` + /ovirt-engine/api.
+
+    Connections and requests wait where an engine's do (Undertow's, on XNIO): none is refused. Whatever
+    connects is accepted at once, and kept. Requests for which no thread is free wait in order, however many.
+    """
 
     def __init__(
-        self,
-        application: WebFace,
-        control: Control,
-        listen: str,
-        certificate: Certificate | None,
-        threads: int,
+        self, answer: Answer, control: Control, listen: str, certificate: Certificate | None, threads: int
     ) -> None:
         self.tokens = control.tokens
         self.disturbances = control.disturbances
-        self._server = _Listener(_address(listen), application, threads)
-        if certificate is not None:
-            self._server.ssl_adapter = _tls(certificate)
+        self._answer = answer
+        self._context = None if certificate is None else _tls(certificate)
+        host, port = _address(listen)
         try:
-            self._server.prepare()
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET
+            self._listening = listening_socket(host, port, family, _BACKLOG)
         except OSError as error:
             raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
-        # A port that was free is not asked for so; but who comes after shall have it at once.
-        self._server.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         scheme, host = "http" if certificate is None else "https", listen.rpartition(":")[0]
-        self.url = f"{scheme}://{host}:{self._server.bind_addr[1]}"
-        self._thread = threading.Thread(target=self._serve, name="http", daemon=True)
-        self._thread.start()
+        self.url = f"{scheme}://{host}:{self._listening.getsockname()[1]}"
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="answering")
+        self._connections: dict[threading.Thread, socket.socket] = {}
+        self._closed = False
+        self._accepting = threading.Thread(target=self._accept, name="http", daemon=True)
+        self._accepting.start()
 
     @property
     def api_url(self) -> str:
         """What the SDK's `Connection` takes as `url`."""
         return f"{self.url}/ovirt-engine/api"
 
-    def _serve(self) -> None:
-        with contextlib.suppress(SystemExit):
-            self._server.serve()
+    def answered(self, request: Request) -> Response:
+        """Answer as soon as a thread of the engine is free; a closed server resets the connection."""
+        try:
+            answering = self._threads.submit(self._answer, request)
+        except RuntimeError:
+            raise ConnectionResetError(errno.ECONNRESET, "closed") from None
+        return answering.result()
 
     def close(self) -> None:
-        """Answer no more, and end every thread."""
+        """Answer what has been asked, and no more, and end every thread."""
         self.disturbances.clear()
-        with contextlib.closing(_End()) as end:
-            self._server.put_conn(end)
-            self._thread.join()
-        self._server.stop()
+        self._closed = True
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._accepting.join()
+        self._listening.close()
+        self._threads.shutdown()
+        for thread, connection in tuple(self._connections.items()):
+            with contextlib.suppress(OSError):
+                socket.socket.shutdown(connection, socket.SHUT_RD)
+            thread.join()
+
+    def _accept(self) -> None:
+        while not self._closed:
+            try:
+                connection, address = self._listening.accept()
+            except OSError as error:
+                if not self._closed:
+                    _LOG.error("a connection was not accepted: %s", error)
+                    time.sleep(_PAUSE_SECONDS)
+                continue
+            thread = threading.Thread(target=self._talk, args=(connection, address), name="connection")
+            self._connections[thread] = connection
+            thread.daemon = True
+            thread.start()
+
+    def _talk(self, connection: socket.socket, address: Any) -> None:
+        try:
+            with connection, contextlib.suppress(OSError):  # its peer has gone, or speaks no TLS
+                if self._context is not None:
+                    connection.settimeout(_IDLE_SECONDS)
+                    connection = self._context.wrap_socket(connection, server_side=True)
+                    self._connections[threading.current_thread()] = connection
+                with connection:
+                    _Connection(connection, address, self)  # type: ignore[arg-type]
+        finally:
+            del self._connections[threading.current_thread()]
 
 
 def serve(
@@ -223,12 +202,14 @@ def serve(
     return Server(Application(engine, control), control, listen, certificate, threads)
 
 
-def _tls(certificate: Certificate) -> BuiltinSSLAdapter:
+def _tls(certificate: Certificate) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
-        return BuiltinSSLAdapter(*certificate)
+        context.load_cert_chain(*certificate)
     except OSError as error:  # unreadable, or the SSLError of what is no certificate
         files = ", ".join(map(str, certificate))
         raise UserError(f"{files}: not a PEM certificate and its key: {error}") from error
+    return context
 
 
 def _address(listen: str) -> tuple[str, int]:
@@ -238,9 +219,7 @@ def _address(listen: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-# -- The WSGI application: disturbances, single sign-on, the API of an engine behind it, and controls.
-_LOG = logging.getLogger(__name__)
-
+# -- What is answered: disturbances, single sign-on, the API of an engine behind it, and controls.
 CONTROL = "/simulator"
 #: Parameters of the engine's API that would change an answer; it reads past those that it does not know.
 _PARAMETERS = (
@@ -258,13 +237,7 @@ class Application:
         self._rendered: dict[str, tuple[object, str]] = {}
         self._adapter: MapAdapter = routes().bind("")
 
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        request = Request(environ)
-        response = self._respond(request)
-        response.status = markup.status_line(response.status_code)
-        return response(environ, start_response)
-
-    def _respond(self, request: Request) -> Response:
+    def __call__(self, request: Request) -> Response:
         if request.path.startswith(f"{CONTROL}/"):
             return self._guarded(request)
         disturbances = self._control.disturbances
@@ -272,7 +245,6 @@ class Application:
         if disturbance is None:
             return self._guarded(request)
         disturbances.delay(disturbance)
-        # On such an error the server closes the connection without an answer.
         hung_up = ConnectionResetError(errno.ECONNRESET, "disturbed")
         if disturbance.drop == "request":
             raise hung_up

@@ -5,7 +5,7 @@ import socket
 import threading
 import weakref
 from base64 import b64encode
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import ovirtsdk4
 import pytest
 import trustme
-from werkzeug import Response
+from werkzeug import Request, Response
 
 from ovirt_placement.model import SchedulingPolicy
 from ovirt_service.errors import UserError
@@ -244,11 +244,11 @@ def test_of_more_clients_than_threads_as_many_are_answered_at_once_and_then_the_
     busy, gate = threading.Semaphore(0), threading.Event()
     answered = []
 
-    def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    def answer(request: Request) -> Response:
         busy.release()
         gate.wait(LONG_SECONDS)
         answered.append(threading.current_thread().name)
-        return Response()(environ, start_response)
+        return Response()
 
     control = Control(Tokens(default_users("password"), 60.0), engine)
     server = Server(answer, control, "127.0.0.1:0", None, threads=4)
@@ -270,7 +270,6 @@ def test_servers_end_at_once(engine: Engine) -> None:
 
 def test_a_server_ends_though_a_client_has_sent_half_a_request(engine: Engine) -> None:
     with closing(serve(engine)) as server:
-        server._server.shutdown_timeout = 0.01
         half = connected(server)
         half.sendall(b"GET /ovirt-engine/api HTTP/1.1\r\n")
         assert request(f"{server.api_url}/vms").status == 200
