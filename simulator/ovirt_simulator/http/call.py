@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import quote
 
-import msgspec
 from lxml import etree
 from werkzeug import Request
 
-from ovirt_placement.model import AffinityRule
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.core.state import State
@@ -103,17 +101,32 @@ class Call:
             held = self._rendered[address] = source, render()
         return held[1]
 
-    def body(self, tag: str) -> Body:
-        """Read the body, XML whose root is `tag`."""
+    def body(self, tag: str) -> Node:
+        """Read the body, XML whose root is `tag`; refuse others with a usage message."""
         request, step = self._request, self._path.rstrip("/").rpartition("/")[2]
         if request.mimetype == "application/json":
             raise not_simulated("JSON")
         if request.mimetype not in ("", "application/xml"):
             raise Refusal(page(415))
-        body = Body.parse(self, request.get_data(), tag)
-        if request.method == "PUT" and body.id not in (None, step):
+        try:
+            body = etree.fromstring(request.get_data(), _PARSER)
+        except etree.XMLSyntaxError:
+            raise usage() from None
+        if body.tag != tag:
+            raise usage()
+        if request.method == "PUT" and body.get("id") not in (None, step):
             raise fault(409, "Attempt to set immutable field: id", "Broken immutability constraint")
         return body
+
+    def named(self, node: Node, table: str) -> str | None:
+        """Give the id of what an element refers to by id or name; 404 for an unknown name."""
+        identity, name = node.get("id"), node.findtext("name")
+        if identity is not None or name is None:
+            return identity
+        for record in tuple(getattr(self.state, table).values()):
+            if record.name == name.strip():
+                return str(record.id)
+        raise fault(404, f"Entity not found: {name.strip()}")
 
     def links(self, href: str, ids: Mapping[str, str], *, plain: bool = False) -> Links:
         """Give the links of the entity at an address; of a `plain` one none is followed."""
@@ -182,69 +195,12 @@ def parse_follow(text: str) -> Follow:
 # -- Request bodies: what commands take from them. What the engine cannot read, or its API has and no command
 # here takes, is refused as it refuses it, and never quietly left out. What a client sends for `false`, or
 # empty, asks for nothing and passes.
-Value = TypeVar("Value")
-
 _PARSER = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 #: Any element may have these of the entity that it began as, and the engine does not take them from there.
 _EVERYWHERE = frozenset({"actions", "link"})
-
-
-class Body:
-    """An element of a request body, and what can be read from it."""
-
-    def __init__(self, call: Call, node: etree._Element) -> None:
-        self._call = call
-        self._node = node
-
-    @classmethod
-    def parse(cls, call: Call, document: bytes, tag: str) -> Body:
-        """Read a document whose root is `tag`; refuse others with a usage message."""
-        try:
-            node = etree.fromstring(document, _PARSER)
-        except etree.XMLSyntaxError:
-            raise usage() from None
-        if node.tag != tag:
-            raise usage()
-        return cls(call, node)
-
-    def check(self, known: Known) -> None:
-        """Refuse an element that a command neither takes nor is said to read past."""
-        for path in known.unknown(self._node):
-            raise not_simulated(f"the element {self._node.tag}/{path}")
-
-    @property
-    def id(self) -> str | None:
-        return self._node.get("id")
-
-    def child(self, path: str) -> Body | None:
-        found = self._node.find(path)
-        return None if found is None else Body(self._call, found)
-
-    def children(self, path: str) -> list[Body]:
-        return [Body(self._call, node) for node in self._node.findall(path)]
-
-    def text(self, path: str) -> str | None:
-        """Give the text of an element; None when it is absent."""
-        found = self._node.find(path)
-        return None if found is None else (found.text or "").strip()
-
-    def named(self, table: str) -> str | None:
-        """Give the id of what this refers to by id or name; 404 for an unknown name."""
-        name = self.text("name")
-        if self.id is not None or name is None:
-            return self.id
-        for record in tuple(getattr(self._call.state, table).values()):
-            if record.name == name:
-                return str(record.id)
-        raise fault(404, f"Entity not found: {name}")
-
-    def converted(self, path: str, convert: Callable[[str], Value]) -> Value | None:
-        text = self.text(path)
-        try:
-            return None if text is None else convert(text)
-        except (ValueError, KeyError):
-            raise usage() from None
+#: An element of a body.
+Node: TypeAlias = "etree._Element"
 
 
 class Part(NamedTuple):
@@ -254,12 +210,21 @@ class Part(NamedTuple):
     """
 
     paths: str
-    read: Callable[[Body], Any]
+    #: None is what is not there.
+    read: Callable[[Call, Node], Any]
 
 
 def converted(convert: Callable[[str], Any]) -> Callable[[str], Part]:
     """Make parts that are the text of one element, converted."""
-    return lambda path: Part(path, lambda body: body.converted(path, convert))
+
+    def read(path: str, node: Node) -> Any:
+        found = node.findtext(path)
+        try:
+            return None if found is None else convert(found.strip())
+        except (ValueError, KeyError):
+            raise usage() from None
+
+    return lambda path: Part(path, lambda _, node: read(path, node))
 
 
 text, integer, number = converted(str), converted(int), converted(float)
@@ -269,105 +234,65 @@ moment = converted(datetime.fromisoformat)
 
 
 def id_of(path: str) -> Part:
-    """The id of an element that refers to an entity."""
-    return Part(path, lambda body: found.id if (found := body.child(path)) is not None else None)
+    """The id of an element that refers to an entity; of the body itself by `.`."""
+    return Part(path, lambda _, node: next((found.get("id") for found in node.findall(path)), None))
 
 
 def named(path: str, table: str) -> Part:
     """The id of an element that refers to an entity by its id or name."""
     paths = f"{path} {path}/name"
-    return Part(paths, lambda body: found.named(table) if (found := body.child(path)) is not None else None)
+    return Part(paths, lambda call, node: next((call.named(one, table) for one in node.findall(path)), None))
 
 
-def own_id() -> Part:
-    """The id of the body itself, which refers to an entity that is there."""
-    return Part("", lambda body: body.id)
+def _listed(path: str, read: Callable[[list[Node]], Any]) -> Callable[[Call, Node], Any]:
+    """Read what a list holds; None when it is absent, which keeps what is there."""
+    around = path.partition("/")[0]
+    return lambda _, node: None if node.find(around) is None else read(node.findall(path))
 
 
 def ids(path: str) -> Part:
-    """The ids in a list, those without one skipped; None when the list is absent, which keeps it."""
-    lists, _, item = path.partition("/")
-
-    def read(body: Body) -> tuple[str, ...] | None:
-        found = body.child(lists)
-        return None if found is None else tuple(child.id for child in found.children(item) if child.id)
-
-    return Part(path, read)
+    """The ids in a list, those without one skipped."""
+    return Part(path, _listed(path, lambda found: tuple(filter(None, (one.get("id") for one in found)))))
 
 
 def pairs(path: str) -> Part:
-    """Names with their values, as properties stand in a list; None when the list is absent."""
-    lists, _, item = path.partition("/")
+    """Names with their values, as properties stand in a list."""
 
-    def read(body: Body) -> dict[str, str] | None:
-        found = body.child(lists)
-        if found is None:
-            return None
-        return {each.text("name") or "": each.text("value") or "" for each in found.children(item)}
+    def read(found: list[Node]) -> dict[str, str]:
+        return {(one.findtext("name") or "").strip(): (one.findtext("value") or "").strip() for one in found}
 
-    return Part(f"{path}/name {path}/value", read)
-
-
-class RuleEdit(msgspec.Struct, frozen=True):
-    """What a body says of a rule of an affinity group; None keeps what is there."""
-
-    enabled: bool | None
-    positive: bool | None
-    enforcing: bool | None
-
-    def applied(self, present: AffinityRule) -> AffinityRule:
-        """Give the rule as the engine maps it.
-
-        `enabled=false` disables; `enabled=true` without `positive` changes nothing.
-        """
-        return AffinityRule(
-            enabled=self.enabled is not False and (present.enabled or self.positive is not None),
-            positive=present.positive if self.positive is None else self.positive,
-            enforcing=present.enforcing if self.enforcing is None else self.enforcing,
-        )
+    return Part(f"{path}/name {path}/value", _listed(path, read))
 
 
 def rule(tag: str, *, legacy: bool = False) -> Part:
     """A rule of an affinity group; with `legacy`, an absent one stands in the group itself."""
-    below = (boolean("enabled"), boolean("positive"), boolean("enforcing"))
+    own = {name: boolean(f"{tag}/{name}") for name in ("enabled", "positive", "enforcing")}
+    stand_in = {name: boolean(name) for name in ("positive", "enforcing")} if legacy else {}
 
-    def read(body: Body) -> RuleEdit | None:
-        part = body.child(tag)
-        if part is not None:
-            return RuleEdit(*(each.read(part) for each in below))
-        edit = RuleEdit(None, *(each.read(body) for each in below[1:]))
-        return None if not legacy or edit == RuleEdit(None, None, None) else edit
+    def read(call: Call, node: Node) -> dict[str, bool | None] | None:
+        parts = stand_in if node.find(tag) is None else own
+        said = {name: part.read(call, node) for name, part in parts.items()}
+        return said if parts is own or {*said.values()} - {None} else None
 
-    paths = [f"{tag}/{each.paths}" for each in below]
-    return Part(" ".join([*paths, "positive enforcing"] if legacy else paths), read)
+    return Part(" ".join(part.paths for part in (*own.values(), *stand_in.values())), read)
 
 
-class Known:
-    """The elements of a body that a command takes, and those that it reads past with all that is below.
+def check(node: Node, takes: Collection[str], past: Collection[str], above: str = "") -> None:
+    """Refuse an element that a command neither takes nor reads past, with all that is below, by their paths.
 
     Of what refers to an entity by its id, nothing more counts.
     """
-
-    def __init__(self, takes: Mapping[str, Part], past: str) -> None:
-        self._takes = {path for part in takes.values() for path in part.paths.split()}
-        self._past = set(past.split())
-        steps = [path.split("/") for path in self._takes | self._past]
-        #: What stands around those that are taken.
-        self._around = {"/".join(each[:end]) for each in steps for end in range(1, len(each))}
-
-    def unknown(self, node: etree._Element, above: str = "") -> Iterator[str]:
-        """Give the paths of elements that ask for something else."""
-        for child in node.iterchildren("*"):
-            path = f"{above}{child.tag}"
-            if path in self._past or (path in self._takes and child.get("id") is not None):
-                continue
-            if path in self._takes or path in self._around:
-                yield from self.unknown(child, f"{path}/")
-            elif child.tag not in _EVERYWHERE and _asks(child):
-                yield path
+    for child in node.iterchildren("*"):
+        path = f"{above}{child.tag}"
+        if path in past or (path in takes and child.get("id") is not None):
+            continue
+        if path in takes or any(one.startswith(f"{path}/") for one in (*takes, *past)):
+            check(child, takes, past, f"{path}/")
+        elif child.tag not in _EVERYWHERE and _asks(child):
+            raise not_simulated(f"the element {node.getroottree().getroot().tag}/{path}")
 
 
-def _asks(node: etree._Element) -> bool:
+def _asks(node: Node) -> bool:
     """Say whether an element asks for anything: it, or what is below it, has an id or a text but `false`."""
     if "id" in node.attrib or (node.text or "").strip().lower() not in ("", "false"):
         return True

@@ -14,8 +14,8 @@ from ovirt_simulator.core.engine import SEVERITIES, Engine
 from ovirt_simulator.core.entities import Job, Permission, Role, Tag, stable_id, user_id
 from ovirt_simulator.http import markup
 from ovirt_simulator.http.call import (
-    Body,
     Call,
+    Node,
     Part,
     boolean,
     id_of,
@@ -227,8 +227,17 @@ GROUP_PARTS = {
 
 
 def _with_rules(given: Given, present: Any) -> Given:
-    names = [name for name in ("vms_rule", "hosts_rule") if name in given]
-    return given | {name: given[name].applied(getattr(present, name, DISABLED)) for name in names}
+    """Give whole rules, as the engine maps what a body says of them; None keeps what is there.
+
+    `enabled=false` disables; `enabled=true` without `positive` changes nothing.
+    """
+    rules = {}
+    for name in given.keys() & {"vms_rule", "hosts_rule"}:
+        before, said = getattr(present, name, DISABLED), given[name]
+        changes = {key: value for key, value in said.items() if value is not None}
+        enabled = said.get("enabled") is not False and (before.enabled or "positive" in changes)
+        rules[name] = replace(before, **changes | {"enabled": enabled})
+    return given | rules
 
 
 def add_group(call: Call, of: Ids, given: Given) -> Any:
@@ -267,18 +276,18 @@ def upgrade_cluster(call: Call, of: Ids, given: Given) -> Job:
     return upgrades.finish(cluster, caller=call.caller)
 
 
-def _pinned_hosts(body: Body) -> tuple[str, ...] | None:
+def _pinned_hosts(call: Call, node: Node) -> tuple[str, ...] | None:
     """A placement policy without hosts has none."""
-    policy = body.child("placement_policy")
-    if policy is None:
+    if node.find("placement_policy") is None:
         return None
-    return tuple(filter(None, (host.named("hosts") for host in policy.children("hosts/host"))))
+    hosts = node.findall("placement_policy/hosts/host")
+    return tuple(filter(None, (call.named(host, "hosts") for host in hosts)))
 
 
-def _migratable(body: Body) -> bool | None:
+def _migratable(_: Call, node: Node) -> bool | None:
     """The state file knows of a VM's affinity only this."""
-    affinity = body.text("placement_policy/affinity")
-    return None if affinity is None else affinity == "migratable"
+    affinity = node.findtext("placement_policy/affinity")
+    return None if affinity is None else affinity.strip() == "migratable"
 
 
 VM_PARTS = {

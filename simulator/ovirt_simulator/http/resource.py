@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
 from operator import attrgetter
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -18,7 +17,7 @@ from werkzeug import Response
 from ovirt_simulator.core.entities import Job
 from ovirt_simulator.core.messages import Rejected
 from ovirt_simulator.http import markup
-from ovirt_simulator.http.call import NOT_AUTHORIZED, Call, Known, Links, Part
+from ovirt_simulator.http.call import NOT_AUTHORIZED, Call, Links, Part, check
 from ovirt_simulator.http.control import Permit
 from ovirt_simulator.http.markup import attribute, element, lines, path, text
 from ovirt_simulator.http.search import searched
@@ -137,7 +136,7 @@ Records: TypeAlias = "Callable[[Call, Ids], Mapping[str, Any]]"
 _STEP = re.compile("<(.*?)>")
 
 
-class Change(msgspec.Struct, frozen=True, dict=True):
+class Change(msgspec.Struct, frozen=True):
     """A command that a request carries out."""
 
     run: Run
@@ -151,22 +150,18 @@ class Change(msgspec.Struct, frozen=True, dict=True):
     #: Whether the command says by itself that the entity is not there.
     checks: bool = False
 
-    @cached_property
-    def known(self) -> Known:
-        return Known(self.takes, self.past)
-
     def read(self, call: Call, tag: str) -> Given:
         """Read what the command takes from the body."""
-        body = call.body(tag)
-        body.check(self.known)
-        given = {name: part.read(body) for name, part in self.takes.items()}
+        body, takes = call.body(tag), " ".join(part.paths for part in self.takes.values())
+        check(body, takes.split(), self.past.split())
+        given = {name: part.read(call, body) for name, part in self.takes.items()}
         for needed, argument in self.needs.items():
             if given[argument] in (None, ""):
                 raise markup.incomplete(self.called or tag, needed)
         return {name: value for name, value in given.items() if value is not None}
 
 
-class Action(Change, frozen=True, kw_only=True, dict=True):
+class Action(Change, frozen=True, kw_only=True):
     """A POST that begins something: it answers with the outcome and the job."""
 
     permit: Permit

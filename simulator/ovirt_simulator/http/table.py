@@ -13,7 +13,7 @@ from werkzeug.routing import Map, Rule
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http import commands
 from ovirt_simulator.http import documents as shown
-from ovirt_simulator.http.call import Call, Part, boolean, id_of, integer, named, own_id, text
+from ovirt_simulator.http.call import Call, Part, boolean, id_of, integer, named, text
 from ovirt_simulator.http.commands import Command, acts, does, seen, whole
 from ovirt_simulator.http.control import Permit
 from ovirt_simulator.http.markup import absent
@@ -25,7 +25,7 @@ _VM_OWNER, _HOST_OWNER = (
 
 
 def _group_members(step: str, members: Members, shape: Shape, table: str, root: str) -> Resource:
-    read = (lambda body: body.named("hosts")) if members is Members.HOSTS else (lambda body: body.id)
+    member = named(".", "hosts") if members is Members.HOSTS else id_of(".")
     return Resource(
         f"/clusters/<cluster_id>/affinitygroups/<group_id>/{step}",
         shape,
@@ -38,7 +38,8 @@ def _group_members(step: str, members: Members, shape: Shape, table: str, root: 
         permit=Permit.MANIPULATE_AFFINITY_GROUPS,
         post=Change(
             does(lambda e: e.affinity_groups.add_member, "group_id", members=members),
-            {"member_id": Part("name", read)},
+            {"member_id": member},
+            "name",
             needs={"id": "member_id"},
             called=members.removesuffix("s"),
             checks=True,
@@ -61,7 +62,7 @@ def _label_members(members: str, mention: Shape) -> Resource:
         permit=Permit.TAG_MANAGEMENT,
         post=Change(
             does(lambda e: e.labels.add_member, "label_id", members=members),
-            {"member_id": own_id()},
+            {"member_id": id_of(".")},
             needs={"id": "member_id"},
         ),
         delete=Change(
