@@ -112,7 +112,7 @@ def memory_folder(purpose: str) -> Path:
 
 
 #: How often those who wait for a lock look whether they get it.
-_LOOK_SECONDS = 0.01
+_POLL_SECONDS = 0.01
 
 
 @contextlib.contextmanager
@@ -128,7 +128,7 @@ def one_locked(files: Sequence[Path], patience_seconds: float) -> Iterator[None]
             for lock in locks:
                 opened.callback(os.close, lock)
             while locks and not any(map(_is_locked, locks)) and time.monotonic() < until:
-                time.sleep(_LOOK_SECONDS)
+                time.sleep(_POLL_SECONDS)
         yield
 
 

@@ -193,9 +193,9 @@ def _end_when_exhausted() -> None:
 
 
 #: A thread that has not taken its first step by then will not: even a busy machine gives it a turn before.
-_LOOKS: Final = 30
+_POLLS: Final = 30
 #: A process that is stopped, and woken late, has missed one look alone, as its thread had no turn either.
-_LOOK_SECONDS: Final = 1.0
+_POLL_SECONDS: Final = 1.0
 
 
 class _Begun(threading.Event):
@@ -205,7 +205,7 @@ class _Begun(threading.Event):
         """Wait until it is set; without a time of the caller's, end the process if it is not in ours."""
         if timeout is not None:
             return super().wait(timeout)
-        if not any(super(_Begun, self).wait(_LOOK_SECONDS) for _ in range(_LOOKS)):
+        if not any(super(_Begun, self).wait(_POLL_SECONDS) for _ in range(_POLLS)):
             _end_process()
         return True
 

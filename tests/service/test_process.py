@@ -100,7 +100,7 @@ def test_every_command_starts_so() -> None:
 NOTHING_COMES_OF_IT = """
 import threading
 import ovirt_service.process as threads
-threads._LOOK_SECONDS = 0.01
+threads._POLL_SECONDS = 0.01
 for starts in ("_start_new_thread", "_start_joinable_thread"):
     setattr(threading, starts, lambda *arguments, **named: 1)
 threads.BackgroundThread(target=print).start()

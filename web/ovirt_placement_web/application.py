@@ -31,7 +31,7 @@ from ovirt_placement_web.views import endpoints, overview, plans
 from ovirt_service.errors import UserError
 
 #: How often it is looked which sessions are over, or whose rights are to be read again.
-_LOOK_SECONDS = 5.0
+_POLL_SECONDS = 5.0
 
 
 def application(config: Config, settings: WebSettings, at: Listening, metrics: WebMetrics) -> ASGIApp:
@@ -101,7 +101,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 async def _watch_sessions(site: Site, tasks: TaskGroup) -> None:
     """Ends what is idle, and reads again what people may do: each by itself, as the engine may hang."""
     seconds = site.settings.validate_seconds
-    pause = min(_LOOK_SECONDS, seconds / 2)
+    pause = min(_POLL_SECONDS, seconds / 2)
     while True:
         await sleep(pause)
         for session in site.sessions.due(seconds - pause):

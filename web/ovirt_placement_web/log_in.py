@@ -19,7 +19,7 @@ from ovirt_service.http.addresses import is_loopback
 from ovirt_service.log import AuditLog
 
 #: The same for each refusal: a stranger does not learn which names there are.
-_WRONG = "The engine does not take this name and password."
+_REFUSED = "The engine does not take this name and password."
 _AWAY = "The engine does not answer: log in again when it does."
 _LONGEST = 1024
 #: An address that is encoded more often is none of the page.
@@ -60,7 +60,7 @@ async def log_in(request: Request) -> Response:
     try:
         if not name or not password or max(len(name), len(password)) > _LONGEST:
             raise Refusal(400, "Name and password are needed.")
-        with refused_by_engine(_AWAY, _WRONG):
+        with refused_by_engine(_AWAY, _REFUSED):
             async with site.throttle.turn(name, counted, password) as known:
                 kind = site.bounds.rights if known else site.bounds.log_ins
                 # Those whom no address distinguishes are distinguished by their names.

@@ -108,22 +108,24 @@ class Executor:
 
     def follow(self, intents: Iterable[Intent]) -> None:
         """Look at migrations that are not known to have ended; `answers` gives what came of it."""
-        self._look_at(
+        self._begin_dialogues(
             (intent, self.following.follow(intent)) for intent in intents if intent.id not in self._requested
         )
 
     def follow_actions(self, intents: Iterable[Intent]) -> None:
         """Look once at actions; what became of them, the store shows. Raises `EngineAway` or `StoreAway`."""
-        looks = [(one, self.following.follow_action(one)) for one in intents if one.id not in self._requested]
-        self._look_at(looks)
-        for intent, _ in looks:
+        dialogues = [
+            (one, self.following.follow_action(one)) for one in intents if one.id not in self._requested
+        ]
+        self._begin_dialogues(dialogues)
+        for intent, _ in dialogues:
             outcome = self._dialogues.pop_ended((intent.cluster, intent.id, False))
             if outcome is not None and not outcome.late:
                 outcome.result()
 
     def reconsider(self, history: Iterable[Intent], snapshot: Snapshot) -> None:
         """Reopen migrations that were given up and have started after all."""
-        self._look_at(self.following.reconsider(history, snapshot))
+        self._begin_dialogues(self.following.reconsider(history, snapshot))
 
     def answers(self) -> Iterator[tuple[str, Outcome]]:
         """What has come of requests and looks, each with its cluster; of intents, those that have changed."""
@@ -135,12 +137,12 @@ class Executor:
                 continue
             yield key[0], outcome
 
-    def _look_at(self, looks: Iterable[tuple[Intent, Dialogue[Intent | None]]]) -> None:
+    def _begin_dialogues(self, dialogues: Iterable[tuple[Intent, Dialogue[Intent | None]]]) -> None:
         def as_changed(dialogue: Dialogue[Intent | None]) -> Dialogue[tuple[Intent, ...]]:
             ended = yield from dialogue
             return () if ended is None else (ended,)
 
-        for intent, dialogue in looks:
+        for intent, dialogue in dialogues:
             key = intent.cluster, intent.id, False
             if key not in self._dialogues:
                 self._dialogues.begin(key, as_changed(dialogue))

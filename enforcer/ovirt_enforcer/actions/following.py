@@ -35,7 +35,7 @@ def _event_text(connection: EngineConnection, intent: Intent, codes: Collection[
 
 
 #: A VM is not believed to be gone, or a migration never to have begun, before this many looks say so.
-_LOOKS: Final = 2
+_LEAST_BLANKS: Final = 2
 #: For so long after it was given up a migration may turn out to have begun nevertheless.
 _RECONSIDERED_SECONDS: Final = 3600.0
 _Why = tuple[str | None, Cause | None]
@@ -61,7 +61,7 @@ class _Noted:
     def is_sure(self) -> bool:
         """Count a look that showed nothing; whether there were enough of them."""
         self.blanks += 1
-        return self.blanks >= _LOOKS
+        return self.blanks >= _LEAST_BLANKS
 
 
 @dataclass(eq=False)

@@ -156,16 +156,16 @@ def _read(
 
 def _found(args: argparse.Namespace, name: str, what: str) -> Named:
     snapshot = inventory.snapshot(config=configuration.load(args.config), deadline=PATIENCE_SECONDS)
-    things: Sequence[Cluster | Host | Vm | AffinityGroup | AffinityLabel]
+    entities: Sequence[Cluster | Host | Vm | AffinityGroup | AffinityLabel]
     if what == "cluster":
-        things = snapshot.clusters
+        entities = snapshot.clusters
     elif what == Subject.HOST:
-        things = snapshot.hosts
+        entities = snapshot.hosts
     else:
-        things = snapshot.vms
+        entities = snapshot.vms
         if what != Subject.VM:
-            things = (*things, *snapshot.affinity_groups, *snapshot.affinity_labels)
-    one = find(name, what, things)
+            entities = (*entities, *snapshot.affinity_groups, *snapshot.affinity_labels)
+    one = find(name, what, entities)
     return Named(one.id, one.name)
 
 

@@ -229,7 +229,7 @@ def _hosts(args: argparse.Namespace, snapshot: Snapshot, *, up: bool = False) ->
 
 #: The exit status of a run that ended before its time.
 ENDED_EARLY: Final = 4
-_LOOK_SECONDS: Final = 2.0
+_POLL_SECONDS: Final = 2.0
 STATUS = """\
 Show the progress of the runs under way and of the last run of each cluster, or of one run.
 Exit status: 0, or with --follow 4 if the run ended early.
@@ -271,7 +271,7 @@ def _follow(args: argparse.Namespace, run_id: str) -> int:
         shown = {*lines}
         if not found.active:
             break
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(_POLL_SECONDS)
     if args.json:
         _show_runs(args, [found])
     return 0 if found.state is RunState.DONE else ENDED_EARLY

@@ -314,7 +314,7 @@ _FAILED: Final = f"its migration back has failed {_MOST_FAILURES} times"
 
 
 @dataclass(frozen=True, slots=True)
-class WayHome:
+class Returning:
     """The VMs of a run that are to go back now."""
 
     run: str
@@ -327,7 +327,7 @@ def brings_back(run: MaintenanceRun) -> bool:
     return run.request.back is not Return.NONE and all(host.phase in ENDED for host in run.hosts)
 
 
-def way_home(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Intent]) -> WayHome | None:
+def returning_vms(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Intent]) -> Returning | None:
     """What a run asks for now; None if nothing, or not now. `migrations` have ended since it began.
 
     A VM goes back once: what takes it away afterwards, a repair or a person, has a reason of its own.
@@ -342,7 +342,7 @@ def way_home(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Inten
     moved = tuple(one for one in _moved(run, snapshot, ours) if wanted is None or one.vm in wanted)
     failed = Counter((one.vm, one.target) for one in ours if one.state is IntentState.FAILED)
     given_up = (one.vm for one in moved if failed[one.vm, one.source] >= _MOST_FAILURES)
-    return WayHome(run.id, moved, dict.fromkeys(given_up, _FAILED))
+    return Returning(run.id, moved, dict.fromkeys(given_up, _FAILED))
 
 
 def _moved(run: MaintenanceRun, snapshot: Snapshot, migrations: Sequence[Intent]) -> Iterator[Moved]:

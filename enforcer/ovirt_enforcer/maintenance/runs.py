@@ -21,14 +21,14 @@ from ovirt_enforcer.maintenance.decision import (
     Decision,
     End,
     Enter,
+    Returning,
     Scene,
     StopCommand,
     Wait,
-    WayHome,
     brings_back,
     decide,
     not_back,
-    way_home,
+    returning_vms,
 )
 from ovirt_enforcer.memory import Stores
 from ovirt_enforcer.notifications import Notifications
@@ -105,12 +105,12 @@ class MaintenanceRuns:
         running = (run for run in self._active if run.state is RunState.RUNNING)
         return tuple(host.host for run in running for host in run.hosts if host.phase in _EMPTIED)
 
-    def way_home(self, cluster: str, snapshot: Snapshot) -> WayHome | None:
+    def returning_vms(self, cluster: str, snapshot: Snapshot) -> Returning | None:
         """The VMs that a run brings back to a cluster now; None if no run does."""
         for run in self._active:
             if run.cluster == cluster and brings_back(run):
                 ended = self._intents.history(within_seconds=run.age_seconds)
-                return way_home(run, snapshot, ended)
+                return returning_vms(run, snapshot, ended)
         return None
 
     def pop_due(self, snapshot: Snapshot) -> tuple[MaintenanceRun, ...]:
@@ -303,8 +303,8 @@ def _names(snapshot: Snapshot, vms: Iterable[str]) -> dict[str, str]:
     return {vm: snapshot.vm_by_id[vm].name for vm in vms if vm in snapshot.vm_by_id}
 
 
-#: How often what failed is tried again, in looks at the engine.
-_LOOKS_BETWEEN: Final = 30
+#: How often what failed is tried again, in cycles.
+_CYCLES_BETWEEN: Final = 30
 
 
 class UpgradeFlags:
@@ -342,7 +342,7 @@ class UpgradeFlags:
             return
         except UserError as error:
             report(LogText.FLAG_FAILED, run=run, what=what, error=error)
-            self._rests[run] = _LOOKS_BETWEEN
+            self._rests[run] = _CYCLES_BETWEEN
 
     def _show_progress(self, run: MaintenanceRun, percent: int) -> None:
         """Begin it where none is under way, as after a restart of the engine, which forgets them all.

@@ -12,7 +12,7 @@ from ovirt_enforcer.gates.limits import LEGALITY
 from ovirt_enforcer.gates.people import APPROVAL
 from ovirt_enforcer.log import LogText, RetryState, report
 from ovirt_enforcer.planners import Call
-from ovirt_enforcer.service.plan_progress import AskedPlan, LastPlan, UnderWay, applied_plan, last_plan
+from ovirt_enforcer.service.plan_progress import AskedPlan, LastPlan, PlanProgress, applied_plan, last_plan
 from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_placement.answers.plans import PlannedStep, misfit_text, plan_record
 from ovirt_placement.answers.plans.text import dropped_text, plan_lines, step_text
@@ -46,7 +46,7 @@ class ClusterWork:
         self.retry_state = RetryState(f"cluster {cluster}", due=parts.clock())
         self._cluster = cluster
         self._parts = parts
-        self._under_way: UnderWay | None = None
+        self._progress: PlanProgress | None = None
         self._planning: Call[Plan] | None = None
         #: What the plan is made of that is being made, or that was made and not looked at yet.
         self._asked: AskedPlan | None = None
@@ -63,7 +63,7 @@ class ClusterWork:
 
     @property
     def vms(self) -> Collection[str]:
-        return frozenset() if self._under_way is None else self._under_way.vms
+        return frozenset() if self._progress is None else self._progress.vms
 
     @property
     def planning(self) -> bool:
@@ -91,7 +91,7 @@ class ClusterWork:
 
     def compare(self, open_intents: Iterable[Intent]) -> None:
         """Take note of which migrations are open: any other step that runs was ended elsewhere."""
-        if self._under_way is not None and self._under_way.lose_all_but(open_intents):
+        if self._progress is not None and self._progress.lose_all_but(open_intents):
             self.wake(self._parts.clock())
 
     def collect(self) -> None:
@@ -111,16 +111,16 @@ class ClusterWork:
         if self._warn_of_restless(reading):
             self._simulated, self._wanted = False, True
         new = self._accept(reading)
-        if self._under_way is not None:
-            self._check(reading, self._under_way)
-        begun = self._under_way is not None and self._under_way.begun
+        if self._progress is not None:
+            self._check(reading, self._progress)
+        begun = self._progress is not None and self._progress.begun
         again = self._wanted or (self._changed and self._parts.clock() >= self._rested_at)
         if again or not (new or begun or self.planning):
             self._ask_for_plan(reading)
             self._accept(reading)
         # While another plan is made, nothing is done that it does not know of.
-        if self._under_way is not None and not self.planning:
-            self._begin_steps(reading, self._under_way)
+        if self._progress is not None and not self.planning:
+            self._begin_steps(reading, self._progress)
         if self._changed and not self.planning:
             self._hurry(self._rested_at)
         self._hurry(self._parts.clock() + reading.seconds_left(self._cluster))
@@ -129,8 +129,8 @@ class ClusterWork:
         for intent in intents:
             if intent.open:
                 continue
-            if self._under_way is not None:
-                self._under_way.end(intent)
+            if self._progress is not None:
+                self._progress.end(intent)
             self._wanted |= intent.state is not IntentState.DONE
             self._hurry(self._parts.clock())
 
@@ -156,14 +156,14 @@ class ClusterWork:
         self._wanted = self._changed = False
         if self._obey(reading):
             return
-        plan = None if self._under_way is None else self._under_way.plan
+        plan = None if self._progress is None else self._progress.plan
         # What was drawn stands until it begins: a user may be about to approve of it.
-        waiting = self._under_way is not None and not self._under_way.begun
+        waiting = self._progress is not None and not self._progress.begun
         seed = plan.seed if plan is not None and waiting else None
         question = reading.question(self._cluster, plan, simulate=not self._simulated, seed=seed)
         state = reading.projection.snapshot
         self._asked, self._asked_at = (
-            AskedPlan(state, question, reading.way_home(self._cluster)),
+            AskedPlan(state, question, reading.returning_vms(self._cluster)),
             self._parts.clock(),
         )
         self._planning = self._parts.planners.start(state, question)
@@ -186,7 +186,7 @@ class ClusterWork:
             return False
         facts = {"cluster": self.retry_state.name, "plan": plan.id, "who": order.set_by}
         self.retry_state.say(LogText.ORDER_BEGINS, **facts)
-        self._under_way = applied
+        self._progress = applied
         return True
 
     def _accept(self, reading: Reading) -> bool:
@@ -196,7 +196,7 @@ class ClusterWork:
         self._made, self._asked = None, None
         self.last_plan = last_plan(reading, plan, asked)
         violated = violated_groups(asked.snapshot, self._cluster)
-        self._under_way = UnderWay(plan, violated) if plan.steps else None
+        self._progress = PlanProgress(plan, violated) if plan.steps else None
         if not plan.steps:
             if reading.moves_in(self._cluster):
                 return True  # all will be well once what moves has arrived: it is said then
@@ -246,42 +246,42 @@ class ClusterWork:
         name, who = vm_name(vm, reading.snapshot), self._parts.moves.who_moved(vm, ours)
         report(text, cluster=self.retry_state.name, vm=name, who=who, **facts)
 
-    def _check(self, reading: Reading, under_way: UnderWay) -> None:
+    def _check(self, reading: Reading, progress: PlanProgress) -> None:
         """Give up a plan that has led elsewhere, or leads nowhere any more, or is over."""
-        violated = under_way.prove(reading.snapshot)
+        violated = progress.prove(reading.snapshot)
         if violated:
             names = group_names(violated, reading.snapshot)
             self._drop(f"{names} is still violated after all steps of its repair")
             return
         # VMs that the plan must leave alone; what a user had applied waits for the gates instead.
-        held = frozenset() if under_way.order else reading.frozen(under_way.plan).keys()
-        left_out = under_way.leave_out(reading.projection.snapshot, held)
-        if left_out and under_way.over:
+        held = frozenset() if progress.order else reading.frozen(progress.plan).keys()
+        left_out = progress.leave_out(reading.projection.snapshot, held)
+        if left_out and progress.over:
             self._drop("the rest of the plan does not fit the cluster any more")
-        elif under_way.over:
-            self._under_way, self._wanted = None, True
+        elif progress.over:
+            self._progress, self._wanted = None, True
         elif left_out:
-            first = self._step_text(under_way.plan, min(left_out), reading)
+            first = self._step_text(progress.plan, min(left_out), reading)
             more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
             report(LogText.STEPS_LEFT_OUT, cluster=self.retry_state.name, steps=first + more)
 
     def _drop(self, why: str) -> None:
         report(LogText.PLAN_DROPPED, cluster=self.retry_state.name, why=why)
-        self._under_way, self._wanted = None, True
+        self._progress, self._wanted = None, True
 
-    def _begin_steps(self, reading: Reading, under_way: UnderWay) -> None:
+    def _begin_steps(self, reading: Reading, progress: PlanProgress) -> None:
         snapshot, clock = reading.snapshot, self._parts.clock
         closed: dict[int, Closed] = {}
-        for place in tuple(under_way.ready()):
+        for place in tuple(progress.ready()):
             if not self._parts.goes_on():
                 return
             if clock() > reading.fresh_until:
                 self._hurry(clock())
                 return
-            step = under_way.plan.steps[place]
+            step = progress.plan.steps[place]
             try:
-                admitted = reading.gates.admit(snapshot, self._cluster, step, under_way.plan)
-                begun = self._begin_step(reading, under_way, place, admitted)
+                admitted = reading.gates.admit(snapshot, self._cluster, step, progress.plan)
+                begun = self._begin_step(reading, progress, place, admitted)
             except Closed as why:
                 closed[place] = why
                 continue
@@ -290,13 +290,13 @@ class ClusterWork:
                 return
             if begun:
                 snapshot = World(snapshot).begun(step.vms, step.target).snapshot
-        if closed and not under_way.running:
-            self._wait(reading, under_way.plan, closed)
+        if closed and not progress.running:
+            self._wait(reading, progress.plan, closed)
 
-    def _begin_step(self, reading: Reading, under_way: UnderWay, place: int, admitted: Admitted) -> bool:
-        plan, self._misfits = under_way.plan, 0
+    def _begin_step(self, reading: Reading, progress: PlanProgress, place: int, admitted: Admitted) -> bool:
+        plan, self._misfits = progress.plan, 0
         report(LogText.STEP_BEGINS, cluster=self.retry_state.name, step=self._step_text(plan, place, reading))
-        under_way.begin(place)
+        progress.begin(place)
         task = Task(admitted, reading, plan=plan.id, number=place + 1)
         intents = self._parts.executor.begin(task)
         self._parts.moves.note_ours(*(intent.correlation_id for intent in intents))

@@ -51,7 +51,7 @@ class Pace:
         self._clock = clock
         self._turn_ended_at = -math.inf
         #: What the last reading took, and the whole turn with what came of it.
-        self._took = self.turn_seconds = 0.0
+        self._last_seconds = self.turn_seconds = 0.0
 
     def end_turn(self, began: float) -> None:
         self._turn_ended_at, self.turn_seconds = self._clock(), self._clock() - began
@@ -59,8 +59,8 @@ class Pace:
     def fresh_until(self, began: float) -> float:
         """Until when steps may be begun on a reading that has ended now, in seconds of the clock."""
         ended = self._clock()
-        before, self._took = self._took, ended - began
-        usual = self._took <= _SLOWER * before + _SLOWER_SECONDS
+        before, self._last_seconds = self._last_seconds, ended - began
+        usual = self._last_seconds <= _SLOWER * before + _SLOWER_SECONDS
         return (ended if usual else began) + _FRESH_SECONDS
 
     @property

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ovirt_enforcer.gates.gate import HOUR_SECONDS
-from ovirt_enforcer.maintenance.decision import WayHome
+from ovirt_enforcer.maintenance.decision import Returning
 from ovirt_enforcer.planners import PlanQuestion
 from ovirt_enforcer.service.reading import Parts, Reading
 from ovirt_placement.answers.plans import kept_reasons
@@ -88,7 +88,7 @@ def _is_useless(plan: Plan, place: int, without: Collection[int], lost: Collecti
 
 
 @dataclass(slots=True)
-class UnderWay:
+class PlanProgress:
     """A plan that is being carried out. After a restart another one is made in its place."""
 
     plan: Plan
@@ -188,7 +188,7 @@ class UnderWay:
                 self.given_up.add(later)
 
 
-def applied_plan(parts: Parts, cluster: str) -> UnderWay | None:
+def applied_plan(parts: Parts, cluster: str) -> PlanProgress | None:
     """What `ovirt-enforcer apply` has ordered for a cluster, as far as that has come. Raises `StoreAway`."""
     for approval in parts.stores.approvals.approvals():
         lasts = approval.age_seconds < parts.settings.approval_hours * HOUR_SECONDS
@@ -199,7 +199,7 @@ def applied_plan(parts: Parts, cluster: str) -> UnderWay | None:
     return None
 
 
-def _as_far_as_done(record: PlanRecord, order: Approval) -> UnderWay | None:
+def _as_far_as_done(record: PlanRecord, order: Approval) -> PlanProgress | None:
     """None of a plan of another release, of one that is done, and of one whose rest leads elsewhere."""
     try:
         plan = plan_of(record.document)
@@ -214,7 +214,7 @@ def _as_far_as_done(record: PlanRecord, order: Approval) -> UnderWay | None:
     done = {one.step - 1 for one in since if one.step and one.step - 1 not in running}
     if any(one.state is IntentState.FAILED for one in since) or len(done) >= len(plan.steps):
         return None
-    return UnderWay(plan, done=done, order=order, running=running)
+    return PlanProgress(plan, done=done, order=order, running=running)
 
 
 class AskedPlan(NamedTuple):
@@ -222,7 +222,7 @@ class AskedPlan(NamedTuple):
 
     snapshot: Snapshot
     question: PlanQuestion
-    way: WayHome | None
+    returning: Returning | None
 
 
 class LastPlan(NamedTuple):
@@ -239,13 +239,15 @@ def last_plan(reading: Reading, plan: Plan, asked: AskedPlan) -> LastPlan:
     lost = plan.reservation.lost if plan.reservation is not None else ()
     unrepaired = (*(one.vms for one in plan.remaining), *(one.vms for one in lost))
     waiting = frozenset(vm for vms in unrepaired for vm in vms)
-    staying, way = _staying(plan, asked.snapshot, Leaving.family), asked.way
-    if way is None or plan.steps or reading.moves_in(plan.cluster):
+    staying, returning = _staying(plan, asked.snapshot, Leaving.family), asked.returning
+    if returning is None or plan.steps or reading.moves_in(plan.cluster):
         return LastPlan(waiting, staying)
-    held = {one.vm for one in way.moved if one.vm in asked.question.holding.frozen}.difference(way.given_up)
+    held = {one.vm for one in returning.moved if one.vm in asked.question.holding.frozen}.difference(
+        returning.given_up
+    )
     if held and math.isfinite(reading.seconds_left(plan.cluster)):
         return LastPlan(waiting, staying)  # time alone lets them go
-    return LastPlan(waiting, staying, {way.run: _staying(plan, asked.snapshot, Home.family)})
+    return LastPlan(waiting, staying, {returning.run: _staying(plan, asked.snapshot, Home.family)})
 
 
 def _staying(plan: Plan, snapshot: Snapshot, family: str) -> dict[str, str]:

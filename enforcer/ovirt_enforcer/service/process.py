@@ -307,7 +307,7 @@ _LAST_SECONDS: Final = 0.7
 #: For so long the log may take to write that down.
 _LAST_WORD_SECONDS: Final = 0.3
 #: How soon it is noticed that the loop has ended by itself.
-_LOOK_SECONDS: Final = 0.2
+_POLL_SECONDS: Final = 0.2
 #: One piece of work may take this many slow requests and this much time for itself; then it hangs.
 _MOST_SLOW_REQUESTS: Final = 10
 _LONGEST_WORK_SECONDS: Final = 60.0
@@ -329,7 +329,7 @@ def run(config: Config, ready: Callable[[str], None]) -> None:
             service.run()
 
     loop = in_background(enforce, "loop")
-    while not loop.done() and not stop.sleep(_LOOK_SECONDS):
+    while not loop.done() and not stop.sleep(_POLL_SECONDS):
         pass
     if stop.requested:
         notifier.stopping()

@@ -11,7 +11,7 @@ from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.actions.recent_moves import Backoff, Moves
 from ovirt_enforcer.gates.admission import Observation
 from ovirt_enforcer.gates.gate import Held
-from ovirt_enforcer.maintenance.decision import WayHome
+from ovirt_enforcer.maintenance.decision import Returning
 from ovirt_enforcer.maintenance.runs import MaintenanceRuns, UpgradeFlags
 from ovirt_enforcer.memory import Memory, Stores
 from ovirt_enforcer.notifications import Notifications, notifications_of
@@ -127,7 +127,7 @@ class Reading(Observation):
     history: Sequence[Intent]
     #: When it began, by the daemon's clock.
     began: float
-    _ways: dict[str, WayHome | None] = field(default_factory=dict, init=False)
+    _returning: dict[str, Returning | None] = field(default_factory=dict, init=False)
 
     @cached_property
     def projection(self) -> Projection:
@@ -162,11 +162,11 @@ class Reading(Observation):
         """How long until time alone lets something be done in a cluster that waits now; infinite if not."""
         return min(self.gates.seconds_left(self.snapshot, cluster), self.backoff.seconds_left(cluster))
 
-    def way_home(self, cluster: str) -> WayHome | None:
+    def returning_vms(self, cluster: str) -> Returning | None:
         """The VMs that a maintenance run brings back to a cluster. Raises `StoreAway`."""
-        if cluster not in self._ways:
-            self._ways[cluster] = self.parts.maintenance.way_home(cluster, self.snapshot)
-        return self._ways[cluster]
+        if cluster not in self._returning:
+            self._returning[cluster] = self.parts.maintenance.returning_vms(cluster, self.snapshot)
+        return self._returning[cluster]
 
     def moves_in(self, cluster: str) -> bool:
         if any(intent.cluster == cluster for intent in self.open_intents):
@@ -193,8 +193,8 @@ class Reading(Observation):
         domains = failure_domains(self.parts.config.ha, self.snapshot)
         options = plan_options(self.parts.settings, spared, self.gates.frozen_hosts(self.snapshot), domains)
         known = self.snapshot.hosts_of_cluster.get(cluster, ())
-        way = self.way_home(cluster)
-        lasting = {**self.projection.moving, **({} if way is None else way.given_up)}
+        returning = self.returning_vms(cluster)
+        lasting = {**self.projection.moving, **({} if returning is None else returning.given_up)}
         held = {**self.gates.held(self.snapshot, plan), **{vm: Held(why) for vm, why in lasting.items()}}
         here = [host.id for host in known if host.id in self.parts.maintenance.emptied]
         return PlanQuestion(
@@ -206,7 +206,7 @@ class Reading(Observation):
             simulate=simulate,
             seed=seed,
             restless=bool(self.backoff.restless_in(cluster)),
-            home=None if way is None else way.moved,
+            home=None if returning is None else returning.moved,
         )
 
 

@@ -122,9 +122,9 @@ class KeyRecorder:
         """Take a whole reading of the engine: it also shows which VMs are gone."""
         self._try_to_observe(lambda: self._record_changes(snapshot, whole=True))
 
-    def _try_to_observe(self, look: Callable[[], None]) -> None:
+    def _try_to_observe(self, record: Callable[[], None]) -> None:
         """Look, or again later where that fails; what VMs do is not watched until then."""
-        if not self._all.attempt(look, self.clock, self.longest_pause) and self._all.failing:
+        if not self._all.attempt(record, self.clock, self.longest_pause) and self._all.failing:
             self._idle = frozenset()
 
     def _record_changes(self, snapshot: Snapshot, *, whole: bool = False) -> None:

@@ -147,7 +147,7 @@ def _without_match(
     snapshot: Snapshot, names: Iterable[ConfiguredName], tagged: frozenset[str] | None = None
 ) -> Iterator[UnmatchedName]:
     groups = [named_group(one, snapshot) for one in group_ids(snapshot)]
-    things: dict[str, Sequence[Identified]] = {
+    entities: dict[str, Sequence[Identified]] = {
         "VM": snapshot.vms,
         "host": snapshot.hosts,
         "cluster": snapshot.clusters,
@@ -162,8 +162,8 @@ def _without_match(
         elif one.kind == "host tag":
             if HOST_TAGS not in snapshot.unread and not any(begins(one.word, tag) for tag in tags):
                 yield unmatched(one.where, "tag of a host", one.word, tags)
-        elif not called(one.word, things[one.kind]):
-            yield unmatched(one.where, one.kind, one.word, [thing.name for thing in things[one.kind]])
+        elif not called(one.word, entities[one.kind]):
+            yield unmatched(one.where, one.kind, one.word, [entity.name for entity in entities[one.kind]])
 
 
 def _names_of_policies(snapshot: Snapshot) -> Iterator[ConfiguredName]:

@@ -15,7 +15,7 @@ from ovirt_placement.inventory.connection import SOCKET_NAME
 from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.inventory.publication import Measured
 from ovirt_placement.model import Cluster, Snapshot
-from ovirt_placement.model.names import GroupOrRule, Identified, NamedHost, NamedVm, Thing, choices
+from ovirt_placement.model.names import Entity, GroupOrRule, Identified, NamedHost, NamedVm, choices
 from ovirt_placement.model.record import Record, with_names
 from ovirt_placement.rules.elements.rule import Rule
 from ovirt_placement.rules.elements.verdict import Reason, sentence
@@ -98,9 +98,9 @@ def too_many(items: Sequence[object]) -> bool:
 _PLAIN = re.compile(r"[\w.][\w.-]*")
 
 
-def typed(one: Identified, things: Iterable[Identified]) -> str:
+def typed(one: Identified, entities: Iterable[Identified]) -> str:
     """What is typed for it: its name, or its id where that means others too or a shell splits it."""
-    shared = sum(one.name in (other.name, other.id) for other in things) > 1
+    shared = sum(one.name in (other.name, other.id) for other in entities) > 1
     return one.id if shared or _PLAIN.fullmatch(one.name) is None else one.name
 
 
@@ -235,7 +235,7 @@ def upgrade_text(cluster: Cluster) -> str:
 
 
 # -- Finds what a word means: a VM, host, cluster or group by its id or name.
-def find(word: str, wanted: str, items: Iterable[Thing], snapshot: Snapshot | None = None) -> Thing:
+def find(word: str, wanted: str, items: Iterable[Entity], snapshot: Snapshot | None = None) -> Entity:
     """The VM, host, cluster or group that a word means: its id, or its name if no other has it too.
 
     Raises `UserError` with the nearest right name, or with the ids to choose from; the snapshot says where

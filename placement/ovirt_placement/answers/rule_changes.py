@@ -54,10 +54,10 @@ def objections(state: Snapshot, change: RuleChange) -> list[str]:
     """Whom rules that come name that is not there, and that they cannot be satisfied, in sentences."""
     snapshot, names = _after(state, change), {rule.name for rule in change.put}
     found = [
-        f"placement rule {found.rule.name}: {wrong}"
+        f"placement rule {found.rule.name}: {problem}"
         for found in resolved_rules(snapshot)
         if found.rule.name in names
-        for wrong in rule_problems(snapshot, found)
+        for problem in rule_problems(snapshot, found)
     ]
     ids = {rule.id for rule in change.put}
     for one in rules_check(snapshot, together=True).contradictions if ids else ():

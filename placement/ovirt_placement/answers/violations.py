@@ -140,7 +140,7 @@ def _titles(found: ViolatedConstraint) -> Iterator[str]:
 
 def _places(found: ViolatedConstraint) -> Iterator[str]:
     """Those that violate it come first: of many members, a table shows only some."""
-    wrong = {vm.id for vm in found.offenders}
-    for at in sorted(found.locations, key=lambda at: at.vm.id not in wrong):
-        mark = " *" if at.vm.id in wrong else ""
+    offenders = {vm.id for vm in found.offenders}
+    for at in sorted(found.locations, key=lambda at: at.vm.id not in offenders):
+        mark = " *" if at.vm.id in offenders else ""
         yield f"{at.vm.name} on {at.host.name}{'' if at.host_up else ' (not up)'}{mark}"

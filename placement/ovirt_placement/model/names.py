@@ -144,7 +144,7 @@ class Identified(Protocol):
     def name(self) -> str: ...
 
 
-Thing = TypeVar("Thing", bound=Identified)
+Entity = TypeVar("Entity", bound=Identified)
 _Value = TypeVar("_Value")
 
 
@@ -195,9 +195,9 @@ def named(words: Collection[str], identity: str, name: str) -> bool:
     return identity in words or name in words or any(fits(word, name) for word in words if WILDCARD in word)
 
 
-def called(word: str, things: Iterable[Thing]) -> list[Thing]:
+def called(word: str, entities: Iterable[Entity]) -> list[Entity]:
     """Those of this id, or else of this name, or else of names that fit the pattern."""
-    every = list(things)
+    every = list(entities)
     exact = [one for one in every if one.id == word] or [one for one in every if one.name == word]
     return exact or [one for one in every if WILDCARD in word and fits(word, one.name)]
 
@@ -301,8 +301,8 @@ def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
         return word
     found = [one.id for one in known if one.name == word]
     if len(found) > 1:
-        things = (snapshot.vm_by_id.get(one) or snapshot.host_by_id.get(one) or one for one in found)
-        raise UserError(f'{level} "{word}" is ambiguous: say {choices(things, snapshot)}')
+        entities = (snapshot.vm_by_id.get(one) or snapshot.host_by_id.get(one) or one for one in found)
+        raise UserError(f'{level} "{word}" is ambiguous: say {choices(entities, snapshot)}')
     if found:
         return found[0]
     if level not in _COMPLETE and _UUID.fullmatch(word):

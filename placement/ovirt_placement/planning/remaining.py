@@ -47,7 +47,7 @@ def _refusals(
     gathers = goal.gathers
     there = {problem.where[vm] for vm in goal.vms}
     asked = sorted(snapshot.hosts_of_cluster.get(problem.cluster, ()), key=lambda one: (-one.free_mb, one.id))
-    fitting = [host for host in asked if goal.right(host.id) and (not gathers or host.id in there)]
+    fitting = [host for host in asked if goal.allows(host.id) and (not gathers or host.id in there)]
     questions: list[tuple[tuple[str, ...], Host]] = [
         ((vm,), host) for vm in vms for host in fitting[:_MOST_HOSTS] if host.id != problem.where[vm]
     ]

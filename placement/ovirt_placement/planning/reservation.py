@@ -190,12 +190,12 @@ class Search:
                 return False
         return not (self._roomy and crowded(placement))
 
-    def _found(self, way: list[Move], places: Places, deadline: Deadline, *, proven: bool) -> Found:
+    def _found(self, moves_there: list[Move], places: Places, deadline: Deadline, *, proven: bool) -> Found:
         """Moves are left out that nothing is lost without."""
-        moves, end = tuple(way), self._judged[places]
+        moves, end = tuple(moves_there), self._judged[places]
         if proven or not moves:
             return Found(moves, end, proven)
-        for move in reversed(way):
+        for move in reversed(moves_there):
             if deadline.over:
                 break
             shorter = tuple(one for one in moves if one is not move)

@@ -186,7 +186,7 @@ class Found:
 
 #: The hosts, and whether they were looked at before: straight moves are tried at first, and the others, that
 #: cost one more, when their turn comes again.
-_Look = tuple[State, bool]
+_Node = tuple[State, bool]
 
 
 class DetourSearch:
@@ -201,7 +201,7 @@ class DetourSearch:
         self._elsewhere = {vm: host for vm, host in where.items() if vm not in self._index}
         self._root: State = tuple(map(placement.where, scope.vms))
         away = self._away(self._root)
-        self._search: BestFirst[_Look, Move | None] = BestFirst((self._root, False), (away, away, 0))
+        self._search: BestFirst[_Node, Move | None] = BestFirst((self._root, False), (away, away, 0))
         homes = placement.problem.where
         self._intended = self._quality_at(tuple(where.get(vm, homes[vm]) for vm in scope.vms))
         self._place(self._root)
@@ -210,10 +210,10 @@ class DetourSearch:
         """Each look at a placement takes one of `budget`."""
         search = self._search
         best = ((*score(self._placement)[:4], 0, self._away(self._root)), self._root)
-        while budget.left > 0 and not deadline.over and (look := search.pop_next()) is not None:
-            state, again = look
+        while budget.left > 0 and not deadline.over and (node := search.pop_next()) is not None:
+            state, again = node
             estimate, away, memory_mb = search.rank
-            (migrations,) = search.cost(look)
+            (migrations,) = search.cost(node)
             budget.spend()
             self._place(state)
             if not again:
@@ -221,13 +221,13 @@ class DetourSearch:
                     return self._found(state, arrives=True, exhausted=True)
                 if self._placement.violations()[0] <= best[0][0]:
                     best = min(best, ((*score(self._placement)[:4], migrations, away), state))
-                search.add(look, None, (state, True), (migrations,), (estimate + 1, away, memory_mb))
+                search.add(node, None, (state, True), (migrations,), (estimate + 1, away, memory_mb))
             for move in self._others(state) if again else self._straight(state):
                 reached, cost = self._after(state, move), migrations + len(move.vms)
                 if search.cheaper((reached, False), (cost,)):
                     left = self._away(reached)
                     moved_mb = memory_mb + sum(self._placement.problem.memory_mb[vm] for vm in move.vms)
-                    search.add(look, move, (reached, False), (cost,), (cost + left, left, moved_mb))
+                    search.add(node, move, (reached, False), (cost,), (cost + left, left, moved_mb))
         return self._found(best[1], arrives=False, exhausted=search.exhausted)
 
     def _found(self, state: State, *, arrives: bool, exhausted: bool) -> Found:

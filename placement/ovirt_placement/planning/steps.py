@@ -272,7 +272,7 @@ def _purpose(placement: ProblemPlacement, move: Move) -> StepPurpose:
     problem = placement.problem
     for vm in move.vms:
         for goal in problem.goals_of.get(vm, ()):
-            if not goal.constraint.groups and placement.violated(goal) and goal.right(move.host):
+            if not goal.constraint.groups and placement.violated(goal) and goal.allows(move.host):
                 return StepPurpose(goal.constraint.family)
     if all(problem.where[vm] == move.host for vm in move.vms):
         return StepPurpose.BACK

@@ -74,8 +74,8 @@ def _in_turn(assignment: Assignment, goal: Goal, dice: random.Random) -> Iterato
     if goal.gathers or goal.limit is not None:
         tiers = [list(tier) for tier in buckets(goal.constraint, assignment.placement, movable)]
     else:
-        wrong = goal.constraint.offenders(assignment.placement)
-        tiers = [[vm for vm in movable if vm in wrong]]
+        offenders = goal.constraint.offenders(assignment.placement)
+        tiers = [[vm for vm in movable if vm in offenders]]
     for tier in tiers:
         dice.shuffle(tier)
         yield from tier
@@ -296,16 +296,16 @@ def _moves(problem: Problem, choice: StrategyChoice, strategy: Strategy, deadlin
         return straight
     directly = (strategy.simple or strategy).repair_directly(problem, deadline)
     ends = (end for end in choice.earlier if len(end) <= ALWAYS_CHECKED or not deadline.over)
-    ways = [tuple(direct_moves(ProblemPlacement(problem), end)) for end in ends]
-    ways += [_in_order(problem, where, deadline), directly]
+    candidates = [tuple(direct_moves(ProblemPlacement(problem), end)) for end in ends]
+    candidates += [_in_order(problem, where, deadline), directly]
     met = meeting_first(problem, where)
     if met != where:
         first = _in_order(problem, met, deadline)
         there = after(problem, first)
         on_the_way = {vm: where.get(vm, problem.where[vm]) for vm in {*met, *where}}
         rest = {vm: host for vm, host in on_the_way.items() if there.where[vm] != host}
-        ways.append((*first, *_in_order(there, rest, deadline)))
-    return min(ways, key=lambda moves: value(problem, moves))
+        candidates.append((*first, *_in_order(there, rest, deadline)))
+    return min(candidates, key=lambda moves: value(problem, moves))
 
 
 def _in_order(problem: Problem, where: Mapping[str, str], deadline: Deadline) -> _Moves:

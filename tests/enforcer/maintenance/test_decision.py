@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.gates.gate import HostAction
 from ovirt_enforcer.maintenance.commands import CommandKind, CommandStatus
-from ovirt_enforcer.maintenance.decision import End, Enter, Scene, StopCommand, Wait, decide, way_home
+from ovirt_enforcer.maintenance.decision import End, Enter, Scene, StopCommand, Wait, decide, returning_vms
 from ovirt_enforcer.maintenance.runs import UpgradeFlags
 from ovirt_enforcer.settings import MaintenanceSettings
 from ovirt_enforcer.watchers.engine_watch import DrainWatch
@@ -304,13 +304,13 @@ def test_who_goes_home_where_to_and_who_no_more(
     world = snapshot(*map(host, HOSTS), *(vm(name, at) for name, at in now.items()))
     home = {name: at for at, vms in reversed([*zip(HOSTS, emptied, strict=False)]) for name in vms}
     going = {name: at for name, at in home.items() if now[name] != at and not tries[name, at][1]}
-    way = way_home(run_emptied(*emptied), world, migrations)
-    assert way is not None
-    assert {one.vm: one.source for one in way.moved} == going
+    returning = returning_vms(run_emptied(*emptied), world, migrations)
+    assert returning is not None
+    assert {one.vm: one.source for one in returning.moved} == going
     # One that somebody moved since is not where we took it last: it stays.
     went = now | {name: target for (name, target), (_, arrived) in tries.items() if arrived}
-    assert {one.vm: one.target for one in way.moved} == {name: went[name] for name in going}
-    assert set(way.given_up) == {name for name, at in going.items() if tries[name, at][0] >= 3}
+    assert {one.vm: one.target for one in returning.moved} == {name: went[name] for name in going}
+    assert set(returning.given_up) == {name for name, at in going.items() if tries[name, at][0] >= 3}
 
 
 @pytest.mark.parametrize("phase", [HostPhase.DONE, HostPhase.WAITING])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from ovirt_enforcer.service.plan_progress import UnderWay, fitting_steps
+from ovirt_enforcer.service.plan_progress import PlanProgress, fitting_steps
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning import strategies
 from ovirt_placement.planning.plan import Plan, Step
@@ -85,7 +85,7 @@ def test_all_that_is_ahead_of_a_plan_fits_the_cluster_that_it_was_made_for(seed:
     state = drawn(seed, hosts=4, vms=8, groups=5)
     plan, violated = plan_for(state), violated_groups(state, CLUSTER)
     for number, step in enumerate(plan.steps):
-        assert UnderWay(plan, violated, done={*range(number)}).leave_out(state, set()) == frozenset()
+        assert PlanProgress(plan, violated, done={*range(number)}).leave_out(state, set()) == frozenset()
         for name in step.vms:
             state = moved(state, name, step.target)
 
@@ -108,16 +108,16 @@ PLAN = Plan(
 )
 
 
-def end(under_way: UnderWay, place: int, state: IntentState = IntentState.DONE) -> None:
-    ended, about = under_way.plan.steps[place], {"plan": under_way.plan.id, "step": place + 1}
-    under_way.end(intent(state, 0.0, ended.vms[0], None, target=ended.target, **about))
+def end(progress: PlanProgress, place: int, state: IntentState = IntentState.DONE) -> None:
+    ended, about = progress.plan.steps[place], {"plan": progress.plan.id, "step": place + 1}
+    progress.end(intent(state, 0.0, ended.vms[0], None, target=ended.target, **about))
 
 
-def carry_out(under_way: UnderWay, *places: int, state: IntentState = IntentState.DONE) -> None:
+def carry_out(progress: PlanProgress, *places: int, state: IntentState = IntentState.DONE) -> None:
     """Let steps begin and end, one after the other."""
     for place in places:
-        under_way.begin(place)
-        end(under_way, place, state)
+        progress.begin(place)
+        end(progress, place, state)
 
 
 def at(**places: str) -> Snapshot:
@@ -126,62 +126,62 @@ def at(**places: str) -> Snapshot:
 
 
 @pytest.fixture
-def under_way() -> UnderWay:
-    return UnderWay(PLAN)
+def progress() -> PlanProgress:
+    return PlanProgress(PLAN)
 
 
-def test_what_waits_for_nothing_may_begin_and_the_rest_once_that_is_done(under_way: UnderWay) -> None:
-    assert list(under_way.ready()) == [0, 2]
-    carry_out(under_way, 2)
-    assert list(under_way.ready()) == [0]
-    under_way.begin(0)
-    assert list(under_way.ready()) == []
-    end(under_way, 0)
-    assert list(under_way.ready()) == [1]
+def test_what_waits_for_nothing_may_begin_and_the_rest_once_that_is_done(progress: PlanProgress) -> None:
+    assert list(progress.ready()) == [0, 2]
+    carry_out(progress, 2)
+    assert list(progress.ready()) == [0]
+    progress.begin(0)
+    assert list(progress.ready()) == []
+    end(progress, 0)
+    assert list(progress.ready()) == [1]
 
 
-def test_what_waits_for_a_failed_step_is_given_up_and_the_rest_goes_on(under_way: UnderWay) -> None:
-    carry_out(under_way, 0, state=IntentState.FAILED)
-    assert list(under_way.ready()) == [2]
+def test_what_waits_for_a_failed_step_is_given_up_and_the_rest_goes_on(progress: PlanProgress) -> None:
+    carry_out(progress, 0, state=IntentState.FAILED)
+    assert list(progress.ready()) == [2]
 
 
-def test_a_step_whose_migration_somebody_else_ended_is_given_up(under_way: UnderWay) -> None:
-    under_way.begin(0)
-    assert under_way.lose_all_but([])
-    assert list(under_way.ready()) == [2]
+def test_a_step_whose_migration_somebody_else_ended_is_given_up(progress: PlanProgress) -> None:
+    progress.begin(0)
+    assert progress.lose_all_but([])
+    assert list(progress.ready()) == [2]
 
 
 @pytest.mark.parametrize(("b", "unrepaired"), [("h2", ("all",)), ("h1", ())])
 def test_a_rule_is_held_against_what_several_steps_repair_together_once_all_are_done(
-    under_way: UnderWay, b: str, unrepaired: tuple[str, ...]
+    progress: PlanProgress, b: str, unrepaired: tuple[str, ...]
 ) -> None:
-    carry_out(under_way, 2)
-    assert under_way.prove(at(c="h1")) == ()
-    carry_out(under_way, 0, 1)
-    assert not under_way.over
-    assert under_way.prove(at(b=b, c="h1", d="h2")) == unrepaired
-    assert under_way.over
+    carry_out(progress, 2)
+    assert progress.prove(at(c="h1")) == ()
+    carry_out(progress, 0, 1)
+    assert not progress.over
+    assert progress.prove(at(b=b, c="h1", d="h2")) == unrepaired
+    assert progress.over
 
 
 @pytest.mark.parametrize(("held", "place"), [({"c"}, {}), (set(), {"c": "h2"}), (set(), {"a": "h3"})])
 def test_with_what_no_longer_fits_all_is_left_out_that_was_for_it(
-    under_way: UnderWay, held: set[str], place: dict[str, str]
+    progress: PlanProgress, held: set[str], place: dict[str, str]
 ) -> None:
-    assert under_way.leave_out(at(**place), held) == {0, 1, 2}
-    assert under_way.over
+    assert progress.leave_out(at(**place), held) == {0, 1, 2}
+    assert progress.over
 
 
 def test_what_others_have_repaired_meanwhile_is_left_out_with_what_makes_room_for_it() -> None:
     by_others = replace(STATE, affinity_groups=(group("all", TOGETHER, "a"),))
-    assert UnderWay(PLAN, frozenset({"all"})).leave_out(by_others, set()) == {0, 1, 2}
+    assert PlanProgress(PLAN, frozenset({"all"})).leave_out(by_others, set()) == {0, 1, 2}
 
 
 def test_what_has_to_do_with_something_else_goes_on() -> None:
     other = Step(vms=("x",), sources=("h1",), target="h3", groups=("pair",), repairs=("pair",))
     vms = (*STATE.vms, vm("x", "h1"), vm("y", "h1"))
     state = snapshot(*STATE.hosts, *vms, *STATE.affinity_groups, group("pair", APART, "x y"))
-    under_way = UnderWay(replace(PLAN, steps=(*PLAN.steps, other)))
-    assert (under_way.leave_out(state, {"c"}), list(under_way.ready())) == ({0, 1, 2}, [3])
+    progress = PlanProgress(replace(PLAN, steps=(*PLAN.steps, other)))
+    assert (progress.leave_out(state, {"c"}), list(progress.ready())) == ({0, 1, 2}, [3])
 
 
 def test_a_step_waits_until_the_engine_counts_the_room_that_another_has_made(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from tests.processes import PROCESSES, acting
 
 _DRIP_SECONDS = 1.0
-_LOOK_SECONDS = 0.1
+_POLL_SECONDS = 0.1
 
 
 class Passing(IntEnum):
@@ -82,7 +82,7 @@ def _be_relay(end: Connection, engine: int, passing: Any) -> None:
             await writer.drain()
             await asyncio.sleep(_DRIP_SECONDS)
         while passing.value == Passing.STOPPING:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
         return data
 
     async def serve() -> None:

@@ -59,7 +59,7 @@ def plan(asked: Asked) -> Shown:
         "life": known,
         "newer": bool(name) and not latest and not known.waits and not known.runs,
         "earlier": [Life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
-        **_course(asked, one, record.document, record),
+        **_schedule(asked, one, record.document, record),
     }
 
 
@@ -120,8 +120,8 @@ def _made(asked: Asked, cluster: Cluster, kind: str, document: Document, **shown
     """A plan that is not carried out: nothing has come of a step yet."""
     came = [(number, step, None) for number, step in enumerate(document["steps"], 1)]
     frame = {"cluster": cluster, "kind": kind, "document": document, "came": came}
-    course = _course(asked, cluster, document, compared="room" not in shown)
-    return "plan_now.html", {**frame, **course, **shown}
+    schedule = _schedule(asked, cluster, document, compared="room" not in shown)
+    return "plan_now.html", {**frame, **schedule, **shown}
 
 
 def _former(asked: Asked, cluster: Cluster) -> PlanRecord | None:
@@ -133,7 +133,7 @@ def _former(asked: Asked, cluster: Cluster) -> PlanRecord | None:
     return record
 
 
-def _course(
+def _schedule(
     asked: Asked,
     cluster: Cluster,
     document: Document,

@@ -203,7 +203,7 @@ def decision_rows(found: PastDecision) -> list[tuple[object, ...]]:
 _MOST_REMEDIES = 5
 
 
-class Way(Record, frozen=True, omit_defaults=False):
+class Remedy(Record, frozen=True, omit_defaults=False):
     """One change with which hosts would have passed the proxy's filters, as things stood."""
 
     #: `relax`: these rules were not hard, or not there; `move`: these VMs ran elsewhere.
@@ -214,23 +214,23 @@ class Way(Record, frozen=True, omit_defaults=False):
     sentence: str
 
 
-def remedies(hosts: tuple[HostInDecision, ...]) -> tuple[Way, ...]:
+def remedies(hosts: tuple[HostInDecision, ...]) -> tuple[Remedy, ...]:
     """The smallest changes, those first that let most hosts pass; none where any host passed."""
     if any(not one.dropped_by for one in hosts):
         return ()
     found = (
-        *_ways(hosts, "move", "with {} on another host", _moves),
-        *_ways(hosts, "relax", "without {}", _rules),
+        *_remedies(hosts, "move", "with {} on another host", _moves),
+        *_remedies(hosts, "relax", "without {}", _rules),
     )
     return tuple(sorted(found, key=lambda way: (len(way.what), -len(way.hosts)))[:_MOST_REMEDIES])
 
 
-def _ways(
+def _remedies(
     hosts: Iterable[HostInDecision],
     kind: str,
     how: str,
     obstacles: Callable[[HostInDecision], Mapping[str, str]],
-) -> Iterator[Way]:
+) -> Iterator[Remedy]:
     """Hosts with the same obstacles together; these by id with their names."""
     alike: dict[tuple[str, ...], list[Named]] = {}
     names: dict[str, str] = {}
@@ -241,7 +241,7 @@ def _ways(
     for what, freed in alike.items():
         these = how.format(listed([names[one] for one in what], " and "))
         where = f"host{'s' * (len(freed) > 1)} {listed([host.name for host in freed])}"
-        yield Way(kind, what, tuple(freed), f"{these}: {where}")
+        yield Remedy(kind, what, tuple(freed), f"{these}: {where}")
 
 
 def _moves(one: HostInDecision) -> Mapping[str, str]:

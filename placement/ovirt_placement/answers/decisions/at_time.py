@@ -118,7 +118,7 @@ class Attempt(Record, frozen=True, omit_defaults=False):
     #: Hosts that the cluster has now; why they were left out, the engine alone knows.
     not_asked: tuple[UnaskedHost, ...]
     #: Where every host was refused.
-    ways: tuple[decisions.Way, ...]
+    ways: tuple[decisions.Remedy, ...]
 
 
 class Earlier(Record, frozen=True, omit_defaults=False):

@@ -16,7 +16,7 @@ from ovirt_placement.answers.decisions import (
     EngineSaid,
     HostInDecision,
     LastDecisionsDocument,
-    Way,
+    Remedy,
     at_time,
     cut_at,
     cut_text,
@@ -187,7 +187,7 @@ class RefusedPlacement(Record, frozen=True, omit_defaults=False):
     #: Hosts that the cluster has now, and that the engine did not ask about.
     not_asked: tuple[at_time.UnaskedHost, ...]
     events: tuple[EngineSaid, ...]
-    ways: tuple[Way, ...]
+    ways: tuple[Remedy, ...]
 
 
 class RefusedPlacementsDocument(Document, frozen=True, kw_only=True, tag="refused_placements"):

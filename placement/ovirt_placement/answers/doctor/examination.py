@@ -40,9 +40,9 @@ Checks = tuple[tuple[str, Callable[[], Iterable[Result]]], ...]
 
 def _checked(checks: Checks) -> Iterator[Result]:
     """Look at one thing after another; what keeps us from one does not keep us from the next."""
-    for what, look in checks:
+    for what, check in checks:
         try:
-            yield from look()
+            yield from check()
         except UserError as error:
             yield NotExamined(f"{what}: {error}")
 

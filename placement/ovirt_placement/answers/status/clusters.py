@@ -234,8 +234,8 @@ def judge(
         light.append("the proxy does not answer" if proxy.url else "the proxy's configuration cannot be read")
     light += () if enforcer is None else degraded_by(enforcer)
     if rule_problems:
-        wrong = f"{rule_problems} mistakes are" if rule_problems > 1 else "a mistake is"
-        light.append(f"{wrong} in placement rules (ovirt-placement rules check)")
+        text = f"{rule_problems} mistakes are" if rule_problems > 1 else "a mistake is"
+        light.append(f"{text} in placement rules (ovirt-placement rules check)")
     if others := [one for one in unmatched if not one.in_rule]:  # those of rules are mistakes in rules
         what = "a name matches" if len(others) == 1 else f"{len(others)} names match"
         light.append(f"{what} nothing: {summary(others)}")

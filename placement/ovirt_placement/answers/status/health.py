@@ -247,8 +247,8 @@ def status_lines(answer: StatusDocument) -> Iterator[str]:
     yield _source_text(source)
     yield _keys_text(answer.placement_keys, source)
     if answer.placement_rules.rules:
-        wrong = answer.placement_rules.problems
-        yield f"Placement rules: {answer.placement_rules.rules}, mistakes in them: {wrong}."
+        mistakes = answer.placement_rules.problems
+        yield f"Placement rules: {answer.placement_rules.rules}, mistakes in them: {mistakes}."
     yield from (f"Matches nothing: {one.sentence}" for one in answer.unmatched_names)
     for one in answer.clusters:
         if names := ", ".join(host.name for host in one.draining):

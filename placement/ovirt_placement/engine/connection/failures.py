@@ -280,7 +280,7 @@ def _failure_of_transport(error: Exception, settings: EngineSettings) -> UserErr
     if cause is Cause.INTERRUPTED:
         return EngineAway(f"{settings.address}: the engine is not listened to: {text}", request_sent=True)
     if cause in (Cause.UNSENT, Cause.LOST):
-        hint = _way_on(text, settings) if isinstance(error, Unanswered) else ""
+        hint = _remedy(text, settings) if isinstance(error, Unanswered) else ""
         return EngineAway(
             f"{settings.address}: the engine does not answer: {text}{hint}", request_sent=cause is Cause.LOST
         )
@@ -294,7 +294,7 @@ def _failure_of_transport(error: Exception, settings: EngineSettings) -> UserErr
     return EngineSetupError(f"{settings.address}: {said}")
 
 
-def _way_on(text: str, settings: EngineSettings) -> str:
+def _remedy(text: str, settings: EngineSettings) -> str:
     """What to look at, where a connection was refused or ended at once."""
     address = urlparse(settings.url or "")
     said = text.lower()

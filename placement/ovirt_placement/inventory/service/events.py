@@ -15,9 +15,9 @@ from ovirt_placement.engine.events import (
     CANCELLED,
     DONE,
     FAILED,
-    LOOKS_FOR_ANOTHER,
     START_FAILED,
     STARTED,
+    TRIES_ANOTHER_HOST,
     VM_STARTED,
     EngineEvent,
     EventCode,
@@ -248,7 +248,7 @@ class VmReports:
         if vm is not None and newer and event.code in STARTED:
             target = destination(event.description, vm.name, {host.name: host.id for host in hosts})
             self._migrations[event.vm] = _Migration(event.id, target, now)
-        elif newer and event.code in DONE | FAILED | CANCELLED | LOOKS_FOR_ANOTHER:
+        elif newer and event.code in DONE | FAILED | CANCELLED | TRIES_ANOTHER_HOST:
             self._migrations[event.vm] = _Migration(event.id, None, now)
 
     def read(self, vm: Vm, began: float) -> None:

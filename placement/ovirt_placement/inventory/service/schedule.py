@@ -168,7 +168,7 @@ _SHARE = 0.8
 _BUSY_SHARE = 2
 
 
-def seconds_between_turns(settings: InventorySettings, took: float, asked_ago: float) -> float:
+def seconds_between_turns(settings: InventorySettings, seconds_read: float, asked_ago: float) -> float:
     """For how long after a question to the engine about news the next one is not due.
 
     Who asks for something newer, or decides, begins a burst, in which no decision is to wait for a turn: each
@@ -177,7 +177,7 @@ def seconds_between_turns(settings: InventorySettings, took: float, asked_ago: f
     if asked_ago >= BURST_SECONDS:
         return settings.interval_seconds
     longest = min(settings.interval_seconds, _SHARE * settings.max_age_seconds)
-    return min(longest, max(longest - took, _BUSY_SHARE * took))
+    return min(longest, max(longest - seconds_read, _BUSY_SHARE * seconds_read))
 
 
 class ReconciliationScope(StrEnum):

@@ -44,7 +44,7 @@ from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
 
 #: How often the store is looked at for placement keys, besides when a reader waits for that.
-_LOOK_SECONDS = 0.25
+_POLL_SECONDS = 0.25
 #: So often at most is the engine asked for VMs that readers ask for and that are not known.
 _SEEK_SECONDS = 0.25
 #: Searches are answered at most so often, however much happens.
@@ -174,7 +174,7 @@ class _Service:
         #: When a reader last asked for something newer, and when the turn began that is under way.
         self._asked_at = self._turning_since = _NEVER
         #: How long it took from a question to the engine to the version with its answer.
-        self._took = 0.0
+        self._turn_seconds = 0.0
         self._garbage = Garbage(alone=True)
         longest_turn = _MOST_SLOW_REQUESTS * config.engine.timeout_seconds
         self._progress = Progress(settings.interval_seconds + LONGEST_PAUSE_SECONDS + longest_turn)
@@ -228,8 +228,8 @@ class _Service:
                 self._publisher.state = state
             await self._publish()
             if state is not None:
-                took = now() - began
-                self._took = max(took, (self._took + took) / 2)
+                seconds = now() - began
+                self._turn_seconds = max(seconds, (self._turn_seconds + seconds) / 2)
                 self._follower.unknown_vms.published(began)
             await self._readers.report()
             if state is not None:
@@ -237,7 +237,7 @@ class _Service:
             if not self._following.wanted.is_set():
                 self._garbage.collect(began)
             asked_ago = now() - max(self._asked_at, self._publisher.decided_at)
-            longest = seconds_between_turns(self._settings, self._took, asked_ago)
+            longest = seconds_between_turns(self._settings, self._turn_seconds, asked_ago)
             await self._following.pause(began + longest - now())
 
     def _follow_once(self) -> PublicationState:
@@ -255,10 +255,10 @@ class _Service:
             if demands_of(self._publisher.keys.records).lack(self._follower.demands):
                 self._following.wanted.set()
             # A turn that began a moment ago publishes them as well: who waits needs one version, not two.
-            if self._turning_since < now() - _LOOK_SECONDS:
+            if self._turning_since < now() - _POLL_SECONDS:
                 await self._publish()
                 await self._readers.report()
-            await self._looking.pause(began + _LOOK_SECONDS - now())
+            await self._looking.pause(began + _POLL_SECONDS - now())
 
     async def _keep_seeking(self) -> None:
         """Have VMs looked for that are not known, but seldom: the others do not wait for them."""

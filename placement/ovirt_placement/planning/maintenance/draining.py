@@ -15,9 +15,9 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Move
 from ovirt_placement.rules.elements.placement import expected_by_engine
 
-#: The ways that are tried, one after the other, until one leaves nothing to wish for: whether large VMs come
+#: The orders that are tried in turn, until one leaves nothing to wish for: whether large VMs come
 #: before small ones, and whether the host takes a VM that is left with the least memory, else with the most.
-_WAYS = ((True, False), (True, True), (False, False), (False, True))
+_ORDERS = ((True, False), (True, True), (False, False), (False, True))
 
 
 class Shifted(NamedTuple):
@@ -35,9 +35,9 @@ def shift(placement: ProblemPlacement, hosts: Collection[str], choices: Sequence
     """
     before = {vm: host for host in hosts for vm in placement.on(host)}
     tried: list[Shifted] = []
-    for way in _WAYS:
+    for order in _ORDERS:
         placement.put(before)
-        tried.append(_shifted(placement, before, choices, *way))
+        tried.append(_shifted(placement, before, choices, *order))
         if tried[-1][:2] == (0, 0):
             return tried[-1]
     best = min(tried, key=lambda one: one[:2])

@@ -144,7 +144,7 @@ class _Point(NamedTuple):
 
 
 #: A migration, or hosts that are out together.
-_Way = Move | tuple[str, ...]
+_Action = Move | tuple[str, ...]
 
 
 def _searched(site: Site, known: Outcome, deadline: Deadline) -> Outcome | None:
@@ -158,7 +158,7 @@ def _searched(site: Site, known: Outcome, deadline: Deadline) -> Outcome | None:
     if large or site.by_engine or problem.guessed:
         return None
     placement, start, seen = ProblemPlacement(problem), _Point(Places(), frozenset()), list[_Point]()
-    search: BestFirst[_Point, _Way] = BestFirst(start, _at_least(site, vms, start, (0, 0)), (0, 0))
+    search: BestFirst[_Point, _Action] = BestFirst(start, _at_least(site, vms, start, (0, 0)), (0, 0))
     while (point := search.pop_next()) is not None:
         if known.merit[:2] == (0, False) and search.rank >= known.merit[2:]:
             return replace(known, proven=True)
@@ -167,10 +167,10 @@ def _searched(site: Site, known: Outcome, deadline: Deadline) -> Outcome | None:
         seen.append(point)
         if len(seen) > _MOST_POINTS or deadline.over:
             return None
-        for way, after, (rounds, migrations) in _onwards(site, placement, vms, point):
+        for action, after, (rounds, migrations) in _actions_from(site, placement, vms, point):
             cost = search.cost(point)[0] + rounds, search.cost(point)[1] + migrations
             if search.cheaper(after, cost):
-                search.add(point, way, after, cost, _at_least(site, vms, after, cost))
+                search.add(point, action, after, cost, _at_least(site, vms, after, cost))
     return _outcome(site, min(seen, key=lambda one: (-len(one.done), *search.cost(one))), search)
 
 
@@ -181,9 +181,9 @@ def _at_least(site: Site, vms: Iterable[str], point: _Point, cost: Cost) -> Cost
     return cost[0] + rounds, cost[1] + sum(where[vm] in undone for vm in vms)
 
 
-def _onwards(
+def _actions_from(
     site: Site, placement: ProblemPlacement, vms: Sequence[str], point: _Point
-) -> Iterator[tuple[_Way, _Point, Cost]]:
+) -> Iterator[tuple[_Action, _Point, Cost]]:
     """Hosts that may be out together now, and migrations; each with what it costs."""
     put_at(placement, point.places)
     undone = [host for host in site.asked if host not in point.done]
@@ -202,13 +202,13 @@ def _onwards(
         yield move, _Point(after, point.done), (0, len(move.vms))
 
 
-def _outcome(site: Site, end: _Point, search: BestFirst[_Point, _Way]) -> Outcome:
+def _outcome(site: Site, end: _Point, search: BestFirst[_Point, _Action]) -> Outcome:
     waves, moves = list[Wave](), list[Move]()
-    for way in search.steps_to(end):
-        if isinstance(way, Move):
-            moves.append(way)
+    for action in search.steps_to(end):
+        if isinstance(action, Move):
+            moves.append(action)
         else:
-            waves.append(Wave(way, tuple(moves)))
+            waves.append(Wave(action, tuple(moves)))
             moves = []
     return Outcome(tuple(waves), tuple(host for host in site.asked if host not in end.done), proven=True)
 

@@ -147,7 +147,7 @@ def fixed(problem: Problem, goal: Goal) -> bool:
 
 
 def _stays_violated(problem: Problem, goal: Goal, vm: str) -> bool:
-    return not goal.right(problem.where[vm]) and not any(map(goal.right, problem.targets[vm]))
+    return not goal.allows(problem.where[vm]) and not any(map(goal.allows, problem.targets[vm]))
 
 
 def _staying(problem: Problem, goal: Goal) -> Count | None:

@@ -95,15 +95,15 @@ class _Apart(Crowd):
 class _OnAllowed(Crowd):
     def __init__(self, placed: Collection[tuple[str, str]], allowed: Allowed) -> None:
         super().__init__(placed)
-        self._right = allowed.right
-        self.faults = sum(not allowed.right(host) for _, host in placed)
+        self._allows = allowed.allows
+        self.faults = sum(not allowed.allows(host) for _, host in placed)
 
     def move(self, vm: str, source: str, target: str) -> None:
         self._shift(source, target)
-        self.faults += self._right(source) - self._right(target)
+        self.faults += self._allows(source) - self._allows(target)
 
     def admits(self, vm: str, source: str, host: str) -> bool:
-        return self._right(host)
+        return self._allows(host)
 
 
 class InSum:

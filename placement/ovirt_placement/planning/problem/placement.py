@@ -244,7 +244,7 @@ class ProblemPlacement(Placement):
         if goal.lenient:  # judged as they come in turn
             return False
         if goal.allowed is not None:
-            return not goal.right(host)
+            return not goal.allows(host)
         if goal.limit is None:
             return False
         place, place_of = goal.limit.place(host), goal.limit.place

@@ -88,9 +88,9 @@ class Goal:
         total = self.sum
         return total is None or (source in total.hosts) is not (target in total.hosts)
 
-    def right(self, host: str) -> bool:
+    def allows(self, host: str) -> bool:
         """Whether a VM may be on `host` by the hosts that are allowed; true for every other form."""
-        return not isinstance(self.form, Allowed) or self.form.right(host)
+        return not isinstance(self.form, Allowed) or self.form.allows(host)
 
     def excess(self, count: Count) -> int:
         """How much of it is violated, if that counts; of an affinity group, pairs that share a host."""

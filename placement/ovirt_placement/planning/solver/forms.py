@@ -239,7 +239,7 @@ def ask(members: Members, form: Form, literal: cp_model.IntVar) -> None:
     cp, at = members.cp, members.at
     if isinstance(form, Allowed):
         for vm, host in members.options():
-            if not form.right(host):
+            if not form.allows(host):
                 cp.add_implication(literal, at[vm, host].negated())
     elif isinstance(form, AtMost):
         for load in loads(members, form).values():

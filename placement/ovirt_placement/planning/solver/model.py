@@ -211,16 +211,16 @@ class Model:
 
     def _keep_to_hosts(self, goal: Goal, violated: Term) -> None:
         free = [vm for vm in goal.vms if vm in self.scope.domains]
-        right = {
-            vm: sum(self.at[vm, host] for host in self.scope.domains[vm] if goal.right(host)) for vm in free
+        allows = {
+            vm: sum(self.at[vm, host] for host in self.scope.domains[vm] if goal.allows(host)) for vm in free
         }
-        wrong = sum(members for host, members in self._fixed(goal).items() if not goal.right(host))
+        wrong = sum(members for host, members in self._fixed(goal).items() if not goal.allows(host))
         if goal.partly:
-            self._count([(wrong + len(free) - sum(right.values()), len(goal.vms))])
+            self._count([(wrong + len(free) - sum(allows.values()), len(goal.vms))])
         if wrong:
             self.cp.add(violated == 1)
             return
-        for there in right.values():
+        for there in allows.values():
             self.cp.add(there + violated >= 1)
 
 
@@ -317,7 +317,7 @@ def _traits(goals: Collection[Goal], host: str) -> Iterator[object]:
     for goal in goals:
         form = goal.form
         if isinstance(form, Allowed):
-            yield form.right(host)
+            yield form.allows(host)
         elif isinstance(form, Sum):
             yield host in form.hosts
         elif isinstance(form, AtMost) and form.place_of:

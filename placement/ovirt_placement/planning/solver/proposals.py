@@ -98,10 +98,10 @@ class Proposals:
     # -- a goal of each shape
 
     def _to_hosts(self, goal: Goal, allowed: Allowed) -> Iterator[Proposal]:
-        wrong = self._blocks(vm for vm in goal.vms if not allowed.right(self.assignment.where(vm)))
+        wrong = self._blocks(vm for vm in goal.vms if not allowed.allows(self.assignment.where(vm)))
         hosts = self.assignment.problem.hosts
-        right = allowed.hosts if allowed.positive else frozenset(hosts) - allowed.hosts
-        yield from self._each_to_its_best(wrong or (), right)
+        allows = allowed.hosts if allowed.positive else frozenset(hosts) - allowed.hosts
+        yield from self._each_to_its_best(wrong or (), allows)
 
     def _to_one_place(self, goal: Goal, place_of: Mapping[str, str]) -> Iterator[Proposal]:
         """All to the hosts of one place, first of that in which most are: it may have no room for others."""

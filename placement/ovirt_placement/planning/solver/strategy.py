@@ -113,7 +113,7 @@ class Improvement:
             if goal.gathers and (goal.wanted or goal.satisfied):
                 hosts.update(problem.where[vm] for vm in goal.vms)
             elif goal.allowed is not None and (goal.wanted or goal.satisfied):
-                hosts.update([host for host in order if goal.right(host)][: _WANTED_HOSTS * size])
+                hosts.update([host for host in order if goal.allows(host)][: _WANTED_HOSTS * size])
         near = (vm for vm, host in sorted(placement.moved.items()) if hosts & {host, problem.where[vm]})
         vms = dict.fromkeys(seed)
         for vm in near:

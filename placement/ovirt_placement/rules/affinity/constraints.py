@@ -232,10 +232,10 @@ class OnHosts(Constraint, frozen=True, kw_only=True):
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         allowed = self.form
-        return tuple(vm for vm, host in self.running(placement) if not allowed.right(host))
+        return tuple(vm for vm, host in self.running(placement) if not allowed.allows(host))
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
-        return self.form.right(host)
+        return self.form.allows(host)
 
 
 class OffHosts(OnHosts, frozen=True, kw_only=True):

@@ -73,7 +73,7 @@ class Allowed(Record, frozen=True):
     #: Whether `hosts` are those that it may be on, or those that it may not.
     positive: bool = True
 
-    def right(self, host: str) -> bool:
+    def allows(self, host: str) -> bool:
         return (host in self.hosts) is self.positive
 
 
