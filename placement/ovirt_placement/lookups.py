@@ -19,10 +19,22 @@ Exchanged: TypeAlias = Mapping[str, Vm | None]
 
 #: This many VMs may have come or gone at once.
 _MOST_CAME = 8
-#: Parts of a snapshot that say which VMs there are groups for, and what is looked up in nothing else.
+#: Parts of a snapshot that say which groups there are, and for whom.
 _FRAME = ("clusters", "affinity_groups", "affinity_labels")
-_OF_FRAME = ("cluster_by_id", "label_by_id", "group_by_id", "group_vms", "group_hosts", "groups_of_vm")
-_OF_HOSTS = ("host_by_id", "hosts_of_cluster")
+#: Stands among parts: the same VMs are in the same clusters and groups, wherever they run.
+_MEMBERS = "members"
+#: All that look-ups hang on, by the names that they have in a snapshot's dictionary, but for what is pending.
+_parts: dict[str, frozenset[str]] = {
+    name: frozenset(parts)
+    for parts, names in (
+        (("clusters",), ("cluster_by_id",)),
+        (("hosts",), ("host_by_id", "hosts_of_cluster")),
+        (("vms",), ("vm_by_id", "vms_of_host")),
+        (_FRAME, ("label_by_id", "group_by_id", "group_vms", "group_hosts", "groups_of_vm")),
+        (("placement_rules",), ("rule_by_id",)),
+    )
+    for name in names
+}
 
 
 def exchanged_vms(before: Snapshot, now: Snapshot) -> Exchanged | None:
@@ -66,18 +78,18 @@ def same_members(before: Snapshot, now: Snapshot, exchanged: Exchanged) -> bool:
     return not came_or_went or all(map(came_or_went.isdisjoint, before.group_vms.values()))
 
 
-def _keep_own(snapshot: Snapshot, before: Snapshot, exchanged: Exchanged, differing: Collection[str]) -> None:
+def _carry_over(snapshot: Snapshot, before: Snapshot, exchanged: Exchanged | None) -> None:
     """Let a snapshot have of what was looked up in the one before what says the same of both."""
     own, known = snapshot.__dict__, before.__dict__
-    if "vm_by_id" in known and "vm_by_id" not in own:
+    if exchanged is not None and "vm_by_id" in known:
         # Where VMs came or went, it is there already.
-        own["vm_by_id"] = {**known["vm_by_id"], **exchanged} if exchanged else known["vm_by_id"]
-    names = (*_OF_FRAME, *_of_members) if same_members(before, snapshot, exchanged) else ()
-    for name in (*names, *(_OF_HOSTS if before.hosts is snapshot.hosts else ())):
-        if name in known:
+        own.setdefault("vm_by_id", {**known["vm_by_id"], **exchanged} if exchanged else known["vm_by_id"])
+    same = {part for part in Snapshot.__struct_fields__ if getattr(snapshot, part) is getattr(before, part)}
+    if exchanged is not None and same_members(before, snapshot, exchanged):
+        same.add(_MEMBERS)
+    for name, parts in _parts.items():
+        if name in known and parts <= same:
             own.setdefault(name, known[name])
-    if "pending_hosts" in known and "pending_hosts" not in own:
-        own["pending_hosts"] = _pending_hosts(snapshot, known["pending_hosts"], {*exchanged, *differing})
 
 
 def _pending_hosts(
@@ -100,24 +112,17 @@ def _pending_hosts(
     return found
 
 
-Part = TypeVar("Part")
 Derived = TypeVar("Derived")
 Arguments = ParamSpec("Arguments")
+#: What is derived from a whole snapshot, or looked up.
+LookUp: TypeAlias = Callable[Concatenate[Snapshot, Arguments], Derived]
 
 #: What is derived once a snapshot, by the name that it has in the snapshot's dictionary.
 _look_ups: dict[str, Callable[..., object]] = {}
-#: Of some of it, the part of a snapshot that it is derived from.
-_parts: dict[str, Callable[[Snapshot], object]] = {}
-#: What is the same whatever is pending.
-_not_of_pending: set[str] = set()
-#: What is the same as long as the same VMs are in the same clusters and groups, wherever they run.
-_of_members: set[str] = set()
 #: What can be derived with the help of what was derived from the snapshot before.
 _continued: set[str] = set()
 #: In a snapshot's dictionary: by the name of what can be continued, where that is to be found.
 _EARLIER = f"{__name__}.earlier"
-#: What else a snapshot's dictionary may hold that is not the same whatever is pending.
-_OF_PENDING = {_EARLIER, "pending_hosts", "unconfirmed", "confirmed"}
 
 
 class Earlier(NamedTuple):
@@ -141,9 +146,7 @@ class Earlier(NamedTuple):
         return Earlier(self.snapshot, {*self.pending, *pending}, every)
 
 
-def once_per_snapshot(
-    derive: Callable[Concatenate[Snapshot, Arguments], Derived],
-) -> Callable[Concatenate[Snapshot, Arguments], Derived]:
+def once_per_snapshot(derive: LookUp[Arguments, Derived]) -> LookUp[Arguments, Derived]:
     """Compute on the first call for a snapshot, or for each of some arguments; then look up what was found.
 
     A snapshot never changes, so this is memory and no state. It lies in the snapshot's own
@@ -162,42 +165,25 @@ def once_per_snapshot(
     return look_up
 
 
-def once_whatever_is_pending(
-    derive: Callable[Concatenate[Snapshot, Arguments], Derived],
-) -> Callable[Concatenate[Snapshot, Arguments], Derived]:
-    """Compute once for a snapshot and all those that differ in nothing but what is pending."""
-    _not_of_pending.add(_name(derive))
-    return once_per_snapshot(derive)
+def once_for(*parts: str) -> Callable[[LookUp[Arguments, Derived]], LookUp[Arguments, Derived]]:
+    """Compute once for all snapshots in which these parts are the same objects, and not only equal."""
 
-
-def once_for_members(derive: Callable[[Snapshot], Derived]) -> Callable[[Snapshot], Derived]:
-    """Compute once for all snapshots with the same clusters, groups and labels, and the same VMs in them."""
-    _of_members.add(_name(derive))
-    return once_whatever_is_pending(derive)
-
-
-def once_per_part(
-    part: Callable[[Snapshot], Part],
-) -> Callable[[Callable[[Part], Derived]], Callable[[Snapshot], Derived]]:
-    """Compute on the first call for a part of a snapshot; the next one shares what was found.
-
-    It does when `share` names both, and if the part is not only equal but the same object in both.
-    """
-
-    def decorate(derive: Callable[[Part], Derived]) -> Callable[[Snapshot], Derived]:
-        @wraps(derive)
-        def of_snapshot(snapshot: Snapshot) -> Derived:
-            return derive(part(snapshot))
-
-        _parts[_name(derive)] = part
-        return once_per_snapshot(of_snapshot)
+    def decorate(derive: LookUp[Arguments, Derived]) -> LookUp[Arguments, Derived]:
+        _parts[_name(derive)] = frozenset(parts)
+        return once_per_snapshot(derive)
 
     return decorate
 
 
+#: Compute once for a snapshot and all those that differ in nothing but what is pending.
+once_whatever_is_pending = once_for(*(part for part in Snapshot.__struct_fields__ if part != "pending"))
+#: Compute once for all snapshots with the same clusters, groups and labels, and the same VMs in them.
+once_for_members = once_for(*_FRAME, _MEMBERS)
+
+
 def continued(
     derive: Callable[Concatenate[Snapshot, Earlier | None, Arguments], Derived],
-) -> Callable[Concatenate[Snapshot, Arguments], Derived]:
+) -> LookUp[Arguments, Derived]:
     """Compute on the first call for a snapshot, from the one before where `share` named both.
 
     `derive` is given that one, too, or none: what both have in common need not be looked at again.
@@ -225,10 +211,8 @@ def with_more_pending(
     """
     laid = replace(base, pending=base.pending + more)
     # What was looked up in one holds for all of them, and for the next version made of the base.
-    for source, target in ((like, base), (base, laid)):
-        for name, found in tuple(source.__dict__.items()):
-            if name in _not_of_pending or (name not in _look_ups and name not in _OF_PENDING):
-                target.__dict__.setdefault(name, found)
+    _carry_over(base, like, exchanged_vms(like, base))
+    _carry_over(laid, base, {})
     share(laid, like, differing)
     return laid
 
@@ -239,9 +223,6 @@ def share(snapshot: Snapshot, like: Snapshot, differing: set[str] | None = None)
     It helps one snapshot only: else each would keep alive all that came before it. They differ in what is
     pending of the VMs named at most, if they are.
     """
-    for name, part in _parts.items():
-        if name in like.__dict__ and part(snapshot) is part(like):
-            snapshot.__dict__.setdefault(name, like.__dict__[name])
     known: dict[str, Earlier] = snapshot.__dict__.get(_EARLIER, {})
     found: dict[str, Earlier] = like.__dict__.pop(_EARLIER, {})
     found |= {name: Earlier(like, frozenset(), {}) for name in _continued if like.__dict__.get(name)}
@@ -253,8 +234,14 @@ def share(snapshot: Snapshot, like: Snapshot, differing: set[str] | None = None)
         other = {*like.pending} ^ {*snapshot.pending} if needed and like.pending != snapshot.pending else ()
         differing = {entry.vm for entry in other}
     exchanged = exchanged_vms(like, snapshot)
-    if exchanged is not None:
-        _keep_own(snapshot, like, exchanged, differing)
+    _carry_over(snapshot, like, exchanged)
+    if (
+        exchanged is not None
+        and "pending_hosts" in like.__dict__
+        and "pending_hosts" not in snapshot.__dict__
+    ):
+        before = like.__dict__["pending_hosts"]
+        snapshot.__dict__["pending_hosts"] = _pending_hosts(snapshot, before, {*exchanged, *differing})
     if lacking:
         furthered = {name: one.and_then(differing, exchanged) for name, one in lacking.items()}
         snapshot.__dict__[_EARLIER] = known | furthered

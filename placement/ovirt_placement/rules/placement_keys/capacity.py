@@ -10,8 +10,8 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from ovirt_placement.lookups import once_per_part, once_whatever_is_pending
-from ovirt_placement.model import Cluster, FrozenKeys, Host, PlacementKey, Snapshot, Vm
+from ovirt_placement.lookups import once_for, once_whatever_is_pending
+from ovirt_placement.model import Cluster, Host, Snapshot, Vm
 from ovirt_placement.model.record import Record, Worded
 from ovirt_placement.rules.elements.placement import destinations, occupied
 from ovirt_placement.rules.elements.resources import cores_of
@@ -96,10 +96,10 @@ def present_set(snapshot: Snapshot, vm: Vm) -> FrozenSet:
     return tuple((key.name, float(key.value)) for key in compiled.values())
 
 
-@once_per_part(lambda snapshot: snapshot.frozen_keys)
-def recorded_sets(records: tuple[FrozenKeys, ...]) -> dict[str, FrozenSet]:
+@once_for("frozen_keys")
+def recorded_sets(snapshot: Snapshot) -> dict[str, FrozenSet]:
     """The recorded keys by VM id."""
-    return {record.vm: record.keys for record in records}
+    return {record.vm: record.keys for record in snapshot.frozen_keys}
 
 
 def _held(snapshot: Snapshot, vm: Vm) -> Iterator[Held]:
@@ -154,11 +154,11 @@ def _contention(cluster: Cluster, settings: KeySettings, own: Mapping[str, Fract
     )
 
 
-@once_per_part(lambda snapshot: snapshot.placement_keys)
-def _own_ratios(keys: tuple[PlacementKey, ...]) -> Mapping[str, Mapping[str, Fraction]]:
+@once_for("placement_keys")
+def _own_ratios(snapshot: Snapshot) -> Mapping[str, Mapping[str, Fraction]]:
     """By the id of each host that has any, its ratios by name; those with mistakes are left out."""
     found: defaultdict[str, dict[str, Fraction]] = defaultdict(dict)
-    for key in keys:
+    for key in snapshot.placement_keys:
         if is_ratio(key) and not ignored_because(key):
             found[key.resource][key.name] = number(key.value) or ZERO
     return dict(found)

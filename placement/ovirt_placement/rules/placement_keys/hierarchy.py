@@ -6,8 +6,8 @@ from fractions import Fraction
 from itertools import chain
 from typing import ClassVar
 
-from ovirt_placement.lookups import once_per_part
-from ovirt_placement.model import Cluster, PlacementKey, Snapshot, StickyCopy, Vm, VnicProfile
+from ovirt_placement.lookups import once_for
+from ovirt_placement.model import Cluster, PlacementKey, Snapshot, StickyCopy, Vm
 from ovirt_placement.model.record import CLUSTER, CUSTOMER, NODE, SERVER, STICKY, SYSTEM, Record, strength
 from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.placement_keys.keys import ZERO, Code, ignored_because, is_ratio, number, validate
@@ -156,21 +156,21 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
     ]
 
 
-@once_per_part(lambda snapshot: snapshot.placement_keys)
-def keys_by_resource(every: tuple[PlacementKey, ...]) -> dict[tuple[str, str], tuple[PlacementKey, ...]]:
+@once_for("placement_keys")
+def keys_by_resource(snapshot: Snapshot) -> dict[tuple[str, str], tuple[PlacementKey, ...]]:
     """Keys by level and the id of the resource; those of hosts, too."""
-    return grouped(((key.level, key.resource), key) for key in every)
+    return grouped(((key.level, key.resource), key) for key in snapshot.placement_keys)
 
 
-@once_per_part(lambda snapshot: snapshot.sticky_copies)
-def sticky_copies(every: tuple[StickyCopy, ...]) -> dict[str, tuple[StickyCopy, ...]]:
+@once_for("sticky_copies")
+def sticky_copies(snapshot: Snapshot) -> dict[str, tuple[StickyCopy, ...]]:
     """The copies that a VM took from hosts, by VM id."""
-    return grouped((copy.vm, copy) for copy in every)
+    return grouped((copy.vm, copy) for copy in snapshot.sticky_copies)
 
 
-@once_per_part(lambda snapshot: snapshot.vnic_profiles)
-def _network_of_profile(profiles: tuple[VnicProfile, ...]) -> dict[str, str]:
-    return {profile.id: profile.network for profile in profiles}
+@once_for("vnic_profiles")
+def _network_of_profile(snapshot: Snapshot) -> dict[str, str]:
+    return {profile.id: profile.network for profile in snapshot.vnic_profiles}
 
 
 class UnreadableProperty(Record, frozen=True):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TypeAlias
 
-from ovirt_placement.lookups import Earlier, continued, exchanged_ids, once_per_part
+from ovirt_placement.lookups import Earlier, continued, exchanged_ids, once_for
 from ovirt_placement.model import Host, PlacementKey, Snapshot, StickyCopy, Vm
 from ovirt_placement.model.record import NODE, Record
 from ovirt_placement.model.snapshot import grouped
@@ -336,10 +336,10 @@ def _without_own(every: Columns, presence: Presence) -> Columns:
     return Columns(less, every.names)
 
 
-@once_per_part(lambda snapshot: snapshot.placement_keys)
-def _own_keys(keys: tuple[PlacementKey, ...]) -> Mapping[str, Mapping[Written, Sequence[str]]]:
+@once_for("placement_keys")
+def _own_keys(snapshot: Snapshot) -> Mapping[str, Mapping[Written, Sequence[str]]]:
     """By name and value as it was written, the hosts that have such a key, which is not mistaken."""
-    own = (key for key in keys if key.level == NODE and not ignored_because(key))
+    own = (key for key in snapshot.placement_keys if key.level == NODE and not ignored_because(key))
     found: defaultdict[str, defaultdict[Written, list[str]]] = defaultdict(lambda: defaultdict(list))
     for (host, name), value in {(key.resource, key.name): key.value for key in own}.items():
         found[name][value].append(host)
