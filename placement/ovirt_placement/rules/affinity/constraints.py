@@ -36,9 +36,7 @@ class Together(Constraint, frozen=True, kw_only=True):
     #: The members of each group, by its id.
     members_of: Mapping[str, tuple[str, ...]] = {}
 
-    @property
-    def form(self) -> Same:
-        return Same()
+    form: Same = Same()
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members off the host that most share."""
@@ -68,9 +66,7 @@ class Apart(Constraint, frozen=True, kw_only=True):
     asks: ClassVar[str] = "apart"
     positive: ClassVar[bool] = False
 
-    @property
-    def form(self) -> AtMost:
-        return AtMost(most=1)
+    form: AtMost = AtMost(most=1)
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members that share their host with another."""
@@ -224,15 +220,10 @@ class OnHosts(Constraint, frozen=True, kw_only=True):
     asks: ClassVar[str] = "on its hosts"
     positive: ClassVar[bool] = True
 
-    hosts: frozenset[str]
-
-    @property
-    def form(self) -> Allowed:
-        return Allowed(self.hosts, self.positive)
+    form: Allowed
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
-        allowed = self.form
-        return tuple(vm for vm, host in self.running(placement) if not allowed.allows(host))
+        return tuple(vm for vm, host in self.running(placement) if not self.form.allows(host))
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         return self.form.allows(host)
@@ -254,9 +245,8 @@ def on_and_off_hosts(snapshot: Snapshot, cluster_id: str, *, hard: bool) -> Iter
     for group, vms in _with_legacy_groups(snapshot):
         listed, rule = listed_hosts(snapshot)[group.id], group.hosts_rule
         if group.cluster == cluster_id and rule.enabled and rule.enforcing is hard and listed:
-            yield (OnHosts if rule.positive else OffHosts)(
-                groups=(group.id,), vms=vms, hard=hard, priority=group.priority, hosts=listed
-            )
+            kind, form = OnHosts if rule.positive else OffHosts, Allowed(listed, rule.positive)
+            yield kind(groups=(group.id,), vms=vms, hard=hard, priority=group.priority, form=form)
 
 
 @once_for_members

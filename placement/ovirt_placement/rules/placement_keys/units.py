@@ -19,7 +19,7 @@ from ovirt_placement.rules.affinity.groups import chained_peers, groups_of, memb
 from ovirt_placement.rules.elements.placement import destinations, occupied, why_immovable
 from ovirt_placement.rules.elements.ranks import ranked
 from ovirt_placement.rules.elements.resources import promised_mb
-from ovirt_placement.rules.elements.rule import Dependence, Rule, Scope, UnitKind
+from ovirt_placement.rules.elements.rule import Allowed, Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import (
     NOT_KNOWN_YET,
     Reason,
@@ -268,7 +268,8 @@ def on_accepted_hosts(snapshot: Snapshot, cluster: str) -> Iterator[OnAcceptedHo
             request = Request((vm.id,), hosts, parameters=parameters, explained=False)
             accepted = frozenset(one.host for one in filter_hosts(snapshot, request) if one.accepted)
             if vm.host not in accepted:
-                yield OnAcceptedHosts(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=accepted)
+                form = Allowed(accepted)
+                yield OnAcceptedHosts(groups=(), vms=(vm.id,), hard=True, priority=0.0, form=form)
 
 
 def complaints(parameters: Mapping[str, str]) -> Iterator[str]:

@@ -27,9 +27,14 @@ HOST_IN_NO_DOMAIN = ReasonKind("host_in_no_domain", "this host is in no failure 
 class InDomains(PlacementConstraint, frozen=True, kw_only=True):
     """One that asks for failure domains."""
 
+    form: OnePlace | Even | AtLeast
+
     @property
-    def form(self) -> OnePlace | Even | AtLeast:
-        raise NotImplementedError
+    def domain_of(self) -> Mapping[str, str]:
+        return self.form.place_of
+
+    def place(self, host: str) -> str:
+        return self.domain_of.get(host, host)
 
     def surplus(self, placement: Placement) -> int:
         return self.form.excess(Counter(self.domain_of.get(host) for _, host in self.running(placement)))
@@ -122,20 +127,13 @@ class Spread(InDomains, frozen=True, kw_only=True):
 
     asks: ClassVar[str] = "evenly over failure domains"
 
-    max_skew: int
-    min_domains: int
-    eligible: frozenset[str]
-
-    @property
-    def form(self) -> Even:
-        few = len(self.eligible) < self.min_domains
-        return Even(self.max_skew, self.domain_of, self.eligible, from_nothing=few)
+    form: Even
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members of domains with too many, and those in no domain."""
         counts = Counter(self.domain_of.get(host) for _, host in self.running(placement))
-        most = self.max_skew + self._minimum(counts)
-        crowded = {one for one, members in counts.items() if one in self.eligible and members > most}
+        most = self.form.max_skew + self._minimum(counts)
+        crowded = {one for one, members in counts.items() if one in self.form.eligible and members > most}
         return tuple(
             vm
             for vm, host in self.running(placement)
@@ -152,19 +150,19 @@ class Spread(InDomains, frozen=True, kw_only=True):
             domain = self.domain_of.get(host)
             if domain is None:
                 return Against(HOST_IN_NO_DOMAIN)
-            if domain == home or domain not in self.eligible:
+            if domain == home or domain not in self.form.eligible:
                 return None
-            crowded = others.at_most[domain] + 1 - self._lowest(others, domain) > self.max_skew
+            crowded = others.at_most[domain] + 1 - self._lowest(others, domain) > self.form.max_skew
             after = self._skew(others, domain)
-            if crowded or after > max(self.max_skew, before):
-                return Against(DOMAINS_TOO_UNEVEN, self.max_skew, self.peers_in(domain, vm, placement))
+            if crowded or after > max(self.form.max_skew, before):
+                return Against(DOMAINS_TOO_UNEVEN, self.form.max_skew, self.peers_in(domain, vm, placement))
             return None
 
         return against
 
     def _skew(self, others: Counts, domain: str | None) -> int:
         """By how much the domains differ at most, with one more in a domain."""
-        highest = max((others.at_most[one] + (one == domain) for one in self.eligible), default=0)
+        highest = max((others.at_most[one] + (one == domain) for one in self.form.eligible), default=0)
         return highest - self._lowest(others, domain)
 
     def _lowest(self, others: Counts, domain: str | None) -> int:
@@ -172,14 +170,14 @@ class Spread(InDomains, frozen=True, kw_only=True):
         counts = others.surely.copy()
         if domain is not None:
             counts[domain] += 1
-        for _ in range(others.unknown if len(self.eligible) >= self.min_domains else 0):
-            counts[min(self.eligible, key=lambda one: counts[one], default="")] += 1
+        for _ in range(0 if self.form.from_nothing else others.unknown):
+            counts[min(self.form.eligible, key=lambda one: counts[one], default="")] += 1
         return self._minimum(counts)
 
     def _minimum(self, counts: Mapping[Any, int]) -> int:
-        if len(self.eligible) < self.min_domains:
+        if self.form.from_nothing:
             return 0
-        return min((counts.get(domain, 0) for domain in self.eligible), default=0)
+        return min((counts.get(domain, 0) for domain in self.form.eligible), default=0)
 
 
 def _too_few_for_skew(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
@@ -192,18 +190,20 @@ def _too_few_for_skew(found: Resolved, hosts: frozenset[str]) -> Iterator[str]:
         )
 
 
+def _even(snapshot: Snapshot, found: Resolved) -> Even:
+    eligible = eligible_domains(snapshot, found)
+    few = len(eligible) < (found.rule.min_domains or 0)
+    return Even(found.rule.max_skew or 0, found.domain_of, eligible, from_nothing=few)
+
+
 SPREAD = PlacementKind(
     name="spread",
     summary="failure domains differ by at most `max_skew` of the VMs",
     needs=("vms", "max_skew"),
     takes=("min_domains",),
     in_domains=True,
-    make=lambda snapshot, found, **alike: Spread(
-        max_skew=found.rule.max_skew or 0,
-        min_domains=found.rule.min_domains or 0,
-        eligible=eligible_domains(snapshot, found),
-        **alike,
-    ),
+    constraint=Spread,
+    form=_even,
     impossible=_too_few_for_skew,
 )
 
@@ -224,11 +224,7 @@ class MinimumDomains(InDomains, frozen=True, kw_only=True):
 
     asks: ClassVar[str] = "in several failure domains"
 
-    least: int
-
-    @property
-    def form(self) -> AtLeast:
-        return AtLeast(self.least, self.domain_of)
+    form: AtLeast
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members that could leave a domain without giving it up, where there are too few."""
@@ -248,7 +244,7 @@ class MinimumDomains(InDomains, frozen=True, kw_only=True):
         running = [domains for domains in held if domains]
         unknown = len(unconfirmed.intersection(self.vms) - {vm})
         home, taken = self.home(vm, placement), set[str | None]().union(*running)
-        needed = min(self.least, len(running) + unknown + 1)
+        needed = min(self.form.least, len(running) + unknown + 1)
 
         @cache
         def against_domain(domain: str | None) -> Against | None:
@@ -256,7 +252,7 @@ class MinimumDomains(InDomains, frozen=True, kw_only=True):
                 return None
             if _surely_different([*running, {domain}]) + unknown >= needed:
                 return None
-            return Against(TOO_FEW_DOMAINS, self.least, self.peers_in(domain, vm, placement))
+            return Against(TOO_FEW_DOMAINS, self.form.least, self.peers_in(domain, vm, placement))
 
         return lambda host: against_domain(self.domain_of.get(host))
 
@@ -283,7 +279,8 @@ MINIMUM_DOMAINS = PlacementKind(
     summary="the VMs in at least `least` failure domains",
     needs=("vms", "least"),
     in_domains=True,
-    make=lambda snapshot, found, **alike: MinimumDomains(least=found.rule.least or 0, **alike),
+    constraint=MinimumDomains,
+    form=lambda snapshot, found: AtLeast(found.rule.least or 0, found.domain_of),
     impossible=_too_few_for_least,
 )
 
@@ -301,9 +298,7 @@ class SameDomain(InDomains, frozen=True, kw_only=True):
     asks: ClassVar[str] = "in one failure domain"
     positive: ClassVar[bool] = True
 
-    @property
-    def form(self) -> OnePlace:
-        return OnePlace(self.domain_of)
+    form: OnePlace
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members off the domain that most share."""
@@ -336,5 +331,6 @@ SAME_DOMAIN = PlacementKind(
     summary="all of the VMs in one failure domain, on any host of it",
     needs=("vms",),
     in_domains=True,
-    make=lambda snapshot, found, **alike: SameDomain(**alike),
+    constraint=SameDomain,
+    form=lambda snapshot, found: OnePlace(found.domain_of),
 )

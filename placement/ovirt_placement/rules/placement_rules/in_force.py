@@ -133,15 +133,13 @@ def not_known_yet(snapshot: Snapshot, cluster: str) -> list[str]:
 def _constraint(snapshot: Snapshot, number: int) -> PlacementConstraint:
     found = resolved_rules(snapshot)[number]
     rule, kind = found.rule, KINDS[found.rule.kind]
-    return kind.make(
-        snapshot,
-        found,
+    return kind.constraint(
+        form=kind.form(snapshot, found),
         vms=_standing(snapshot).concerned[number],
         groups=(rule.id,),
         hard=rule.enforcing,
         priority=rule.priority,
         continuous=rule.continuous,
-        domain_of=found.domain_of if kind.in_domains else {},
     )
 
 

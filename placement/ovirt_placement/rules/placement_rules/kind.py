@@ -18,7 +18,7 @@ from ovirt_placement.model.names import WILDCARD, UnmatchedName, begins, called,
 from ovirt_placement.model.record import GROUP, LABEL, SEARCH, TAG, MemberSearch, Record, SearchOf
 from ovirt_placement.model.snapshot import HOST_TAGS, VM_DETAILS, Part, grouped
 from ovirt_placement.rules.elements.placement import Arriving, Placement
-from ovirt_placement.rules.elements.rule import Constraint
+from ovirt_placement.rules.elements.rule import Constraint, Form
 from ovirt_placement.rules.elements.verdict import ReasonKind, unread
 
 _SEVERAL = (TAG, GROUP, LABEL, SEARCH)
@@ -286,10 +286,9 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
     positive: ClassVar[bool] = False
     engine_judges: ClassVar[bool] = False
 
+    form: Form
     #: Whether migrations must not violate it either; otherwise it is repaired afterwards.
     continuous: bool = True
-    #: The failure domain of each host, if it asks for any.
-    domain_of: Mapping[str, str] = {}
 
     @property
     def binding(self) -> bool:
@@ -342,7 +341,7 @@ class PlacementConstraint(Constraint, frozen=True, kw_only=True):
 
     def place(self, host: str) -> Hashable:
         """What is the same for hosts that are alike to the rule: those of a domain."""
-        return self.domain_of.get(host, host)
+        return host
 
     def admits(self, vm: str, host: str, placement: Placement) -> bool:
         return self.judge(vm, placement)(host) is None
@@ -373,8 +372,9 @@ class PlacementKind(RuleKind):
 
     #: The VMs that it is about.
     concerned: Callable[[Snapshot, Resolved], tuple[str, ...]] = lambda snapshot, found: found.vms
-    #: Its constraint, by a snapshot, a rule, and what all kinds have alike, which is given by name.
-    make: Callable[..., PlacementConstraint]
+    constraint: type[PlacementConstraint]
+    #: The form of its constraint.
+    form: Callable[[Snapshot, Resolved], Form]
     #: Why a rule cannot be satisfied on the hosts of its cluster however VMs run, in sentences.
     impossible: Callable[[Resolved, frozenset[str]], Iterable[str]] = lambda found, hosts: ()
 

@@ -34,26 +34,22 @@ class Limited(PlacementConstraint, frozen=True, kw_only=True):
 
     refusal: ClassVar[ReasonKind]
 
-    limit: AtMost
-
-    @property
-    def form(self) -> AtMost:
-        return self.limit
+    form: AtMost
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """Members on places with too many."""
         there = self._there({vm: (host,) for vm, host in self.running(placement)})
-        place = self.limit.place
-        return tuple(vm for vm, host in self.running(placement) if len(there[place(host)]) > self.limit.most)
+        place = self.form.place
+        return tuple(vm for vm, host in self.running(placement) if len(there[place(host)]) > self.form.most)
 
     def surplus(self, placement: Placement) -> int:
         """From each place the smallest sets that are too many."""
         there = self._there({vm: (host,) for vm, host in self.running(placement)})
-        return sum(self.limit.excess(map(len, sets.values())) for sets in there.values())
+        return sum(self.form.excess(map(len, sets.values())) for sets in there.values())
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against places that others have filled; one that migrates counts at both ends."""
-        limit, own = self.limit, self.limit.own_set(vm)
+        limit, own = self.form, self.form.own_set(vm)
         there = self._others(vm, placement, unconfirmed)
 
         def against(host: str) -> Against | None:
@@ -67,7 +63,7 @@ class Limited(PlacementConstraint, frozen=True, kw_only=True):
 
     def more_excess(self, vm: str, placement: Placement) -> Callable[[str], int]:
         """Only the place that a member leaves and the one that it comes to count."""
-        there, own, limit = self._others(vm, placement, NO_VMS), self.limit.own_set(vm), self.limit
+        there, own, limit = self._others(vm, placement, NO_VMS), self.form.own_set(vm), self.form
 
         def by_one(place: str) -> int:
             """By how much the excess of a place is larger with the member than without it."""
@@ -83,11 +79,14 @@ class Limited(PlacementConstraint, frozen=True, kw_only=True):
         peers = (peer for peer in self.vms if peer != vm and peer not in unconfirmed)
         return self._there({peer: placement.occupied(peer) for peer in peers})
 
+    def place(self, host: str) -> str:
+        return self.form.place(host)
+
     def _there(self, hosts_of: Mapping[str, tuple[str, ...]]) -> _There:
         found: defaultdict[str, defaultdict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for vm, hosts in hosts_of.items():
-            for place in dict.fromkeys(map(self.limit.place, hosts)):
-                found[place][self.limit.own_set(vm)].append(vm)
+            for place in dict.fromkeys(map(self.form.place, hosts)):
+                found[place][self.form.own_set(vm)].append(vm)
         return found
 
 
@@ -117,7 +116,8 @@ AT_MOST_PER_HOST = PlacementKind(
     name="at_most_per_host",
     summary="at most `most` of the VMs on a host",
     needs=("vms", "most"),
-    make=lambda snapshot, found, **alike: AtMostPerHost(limit=AtMost(found.rule.most or 0), **alike),
+    constraint=AtMostPerHost,
+    form=lambda snapshot, found: AtMost(found.rule.most or 0),
     impossible=_too_few,
 )
 
@@ -139,9 +139,8 @@ AT_MOST_PER_DOMAIN = PlacementKind(
     summary="at most `most` of the VMs in a failure domain",
     needs=("vms", "most"),
     in_domains=True,
-    make=lambda snapshot, found, **alike: AtMostPerDomain(
-        limit=AtMost(found.rule.most or 0, place_of=found.domain_of), **alike
-    ),
+    constraint=AtMostPerDomain,
+    form=lambda snapshot, found: AtMost(found.rule.most or 0, place_of=found.domain_of),
     impossible=_too_few,
 )
 
@@ -159,8 +158,9 @@ SEPARATE = PlacementKind(
     summary="no host with VMs of both sets",
     needs=("vms", "other_vms"),
     concerned=lambda snapshot, found: tuple(dict.fromkeys((*found.vms, *found.other_vms))),
-    make=lambda snapshot, found, **alike: Separate(
-        limit=AtMost(1, dict.fromkeys(found.other_vms, "second") | dict.fromkeys(found.vms, "first")), **alike
+    constraint=Separate,
+    form=lambda snapshot, found: AtMost(
+        1, dict.fromkeys(found.other_vms, "second") | dict.fromkeys(found.vms, "first")
     ),
 )
 
@@ -184,23 +184,17 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
 
     asks: ClassVar[str] = "within the capacity of their hosts"
 
-    hosts: frozenset[str]
-    most: int
-    amounts: Mapping[str, int]
-
-    @property
-    def form(self) -> Sum:
-        return Sum(self.hosts, self.most, self.amounts)
+    form: Sum
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
         """All members on the hosts, where they are too much."""
         there = self._there(placement)
-        return tuple(vm for vm in self.vms if vm in there) if sum(there.values()) > self.most else ()
+        return tuple(vm for vm in self.vms if vm in there) if sum(there.values()) > self.form.most else ()
 
     def surplus(self, placement: Placement) -> int:
         """The largest first."""
         there = self._there(placement)
-        excess, leaving = sum(there.values()) - self.most, 0
+        excess, leaving = sum(there.values()) - self.form.most, 0
         for amount in sorted(there.values(), reverse=True):
             if excess <= 0:
                 break
@@ -209,33 +203,33 @@ class Capacity(PlacementConstraint, frozen=True, kw_only=True):
 
     def excess(self, placement: Placement) -> int:
         """In what is counted."""
-        return max(0, sum(self._there(placement).values()) - self.most)
+        return max(0, sum(self._there(placement).values()) - self.form.most)
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
         """Against the hosts, from elsewhere; one that migrates counts as long as it holds one of them."""
-        if placement.runs_on(vm) in self.hosts:
+        if placement.runs_on(vm) in self.form.hosts:
             return lambda host: None
         peers = {
             peer
-            for peer in placement.holding(self.hosts, self.vms)
-            if peer != vm and peer not in unconfirmed and peer in self.amounts
+            for peer in placement.holding(self.form.hosts, self.vms)
+            if peer != vm and peer not in unconfirmed and peer in self.form.amounts
         }
-        full = sum(self.amounts[peer] for peer in peers) + self.amounts[vm] > self.most
+        full = sum(self.form.amounts[peer] for peer in peers) + self.form.amounts[vm] > self.form.most
 
         def against(host: str) -> Against | None:
-            if not full or host not in self.hosts:
+            if not full or host not in self.form.hosts:
                 return None
-            return Against(HOSTS_ARE_FULL, self.most, tuple(peer for peer in self.vms if peer in peers))
+            return Against(HOSTS_ARE_FULL, self.form.most, tuple(peer for peer in self.vms if peer in peers))
 
         return against
 
     def place(self, host: str) -> bool:
-        return host in self.hosts
+        return host in self.form.hosts
 
     def _there(self, placement: Placement) -> dict[str, int]:
-        found = {vm for vm in placement.holding(self.hosts, self.vms) if vm in self.amounts}
-        there = (vm for vm in found if placement.runs_on(vm) in self.hosts)
-        return {vm: self.amounts[vm] for vm in there}
+        found = {vm for vm in placement.holding(self.form.hosts, self.vms) if vm in self.form.amounts}
+        there = (vm for vm in found if placement.runs_on(vm) in self.form.hosts)
+        return {vm: self.form.amounts[vm] for vm in there}
 
 
 def _amount(vm: Vm, counted: str) -> int:
@@ -254,12 +248,11 @@ CAPACITY = PlacementKind(
     needs=("hosts", "most"),
     takes=("vms", "counted"),
     concerned=_concerned,
-    make=lambda snapshot, found, vms, **alike: Capacity(
-        vms=vms,
-        hosts=found.hosts,
-        most=found.rule.most or 0,
-        amounts={vm: _amount(snapshot.vm_by_id[vm], found.rule.counted) for vm in vms},
-        **alike,
+    constraint=Capacity,
+    form=lambda snapshot, found: Sum(
+        found.hosts,
+        found.rule.most or 0,
+        {vm: _amount(snapshot.vm_by_id[vm], found.rule.counted) for vm in _concerned(snapshot, found)},
     ),
 )
 
@@ -275,20 +268,16 @@ class ExclusiveHosts(PlacementConstraint, frozen=True, kw_only=True):
 
     asks: ClassVar[str] = "off exclusive hosts"
 
-    hosts: frozenset[str]
-
-    @property
-    def form(self) -> Allowed:
-        return Allowed(self.hosts, positive=False)
+    form: Allowed
 
     def offenders(self, placement: Placement) -> tuple[str, ...]:
-        return tuple(vm for vm, host in self.running(placement) if host in self.hosts)
+        return tuple(vm for vm, host in self.running(placement) if not self.form.allows(host))
 
     def place(self, host: str) -> bool:
-        return host in self.hosts
+        return self.form.allows(host)
 
     def judge(self, vm: str, placement: Placement, unconfirmed: frozenset[str] = NO_VMS) -> Judge:
-        return lambda host: Against(HOST_IS_EXCLUSIVE) if host in self.hosts else None
+        return lambda host: None if self.form.allows(host) else Against(HOST_IS_EXCLUSIVE)
 
 
 def _others(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
@@ -302,5 +291,6 @@ EXCLUSIVE_HOSTS = PlacementKind(
     summary="no VMs but these on the hosts",
     needs=("vms", "hosts"),
     concerned=_others,
-    make=lambda snapshot, found, **alike: ExclusiveHosts(hosts=found.hosts, **alike),
+    constraint=ExclusiveHosts,
+    form=lambda snapshot, found: Allowed(found.hosts, positive=False),
 )

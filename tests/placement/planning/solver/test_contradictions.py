@@ -246,7 +246,7 @@ Placement = dict[str, str]
 def holds(goal: Goal, placement: Placement) -> bool:
     hosts = [placement[one] for one in goal.vms if one in placement]
     if isinstance(goal.constraint, OnHosts):
-        return all((one in goal.constraint.hosts) is goal.constraint.positive for one in hosts)
+        return all((one in goal.constraint.form.hosts) is goal.constraint.positive for one in hosts)
     return len(set(hosts)) == (1 if isinstance(goal.constraint, Together) else len(hosts))
 
 

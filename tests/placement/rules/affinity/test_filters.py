@@ -325,7 +325,7 @@ def kept(state: Snapshot, constraint: Constraint) -> bool:
         return len(set(hosts)) == len(hosts)
     assert isinstance(constraint, OnHosts)
     wanted = isinstance(constraint, OffHosts)
-    return all((host in constraint.hosts) is not wanted for host in hosts)
+    return all((host in constraint.form.hosts) is not wanted for host in hosts)
 
 
 @given(snapshots())
