@@ -4,7 +4,7 @@ import heapq
 import random
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import wraps
 from itertools import count
@@ -267,6 +267,18 @@ class Backend:
                 action()
 
         self._due(seconds, under_the_lock)
+
+    def go_through(self, steps: Iterator[float], goes_on: Callable[[], bool] = lambda: True) -> None:
+        """Take steps, each so many seconds after the one before as that yields, for as long as it goes on.
+
+        The caller holds the lock, as each step does; the first is taken now.
+        """
+
+        def step() -> None:
+            if goes_on() and (seconds := next(steps, None)) is not None:
+                self.after(seconds, step)
+
+        step()
 
     def after_event(self, action: Action) -> None:
         """Change the state that the event just logged speaks of: at once, or a little later."""

@@ -6,7 +6,7 @@ compatibility version 4.3 on; HostUpgradeCheckCommand, UpgradeHostCommand, Upgra
 HostUpgradeCallback.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
 
 from ovirt_simulator.core import messages
@@ -14,7 +14,7 @@ from ovirt_simulator.core.affinity import scheduled_together
 from ovirt_simulator.core.backend import Backend, Commands, UpgradeFault, locked
 from ovirt_simulator.core.commands.migrations import Migrations, leaving
 from ovirt_simulator.core.commands.outages import Outages, Restarts
-from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Record, Vm
+from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Vm
 from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existing
 from ovirt_simulator.scheduler.filters import Request
 
@@ -116,7 +116,7 @@ class HostCommands(Outages):
             self._backend.unlocked(0.0, drain)
         else:
             self._log_end(host_id, caller, reason, scheduled=True, internal=internal)
-        self._watch_drained(host_id, job, self._backend.elapsed)
+        self._backend.go_through(self._watch_drained(host_id, job))
 
     def bring_up(self, host_id: str, job: Job) -> None:
         """Bring the host up; one that only prepares for maintenance is up at once."""
@@ -198,26 +198,22 @@ class HostCommands(Outages):
         host = self._state.hosts[host_id]
         self._log(code, caller, host=host, reason=reason)
 
-    def _watch_drained(self, host_id: str, job: Job, drained: float) -> None:
+    def _watch_drained(self, host_id: str, job: Job) -> Iterator[float]:
         """Look again and again whether the host is empty; after a while, try what is left once more."""
-        if not self._is_preparing(host_id) or self._attempts.get(host_id) is not job:
-            self._jobs.end(job, "aborted")
-            return
-        vms = self._state.vms_on(host_id)
-        if not vms and not self._state.incoming(host_id):
-            self._change_host(host_id, status="maintenance")
-            self._jobs.end(job, "finished")
-            return
-        now = self._backend.elapsed
-        idle = not any(vm.status == "migrating" for vm in vms)
-        if idle and now - drained >= self._settings.retry_seconds:
-            drained = now
-            # The engine's own order: what a user's order forces refuses it now.
-            again = partial(self._drain_and_log, host_id, SYSTEM, internal=True)
-            self._backend.unlocked(0.0, again)
-        self._backend.after(
-            self._settings.refresh_seconds, lambda: self._watch_drained(host_id, job, drained)
-        )
+        drained = self._backend.elapsed
+        while self._is_preparing(host_id) and self._attempts.get(host_id) is job:
+            vms, now = self._state.vms_on(host_id), self._backend.elapsed
+            if not vms and not self._state.incoming(host_id):
+                self._change_host(host_id, status="maintenance")
+                self._jobs.end(job, "finished")
+                return
+            idle = not any(vm.status == "migrating" for vm in vms)
+            if idle and now - drained >= self._settings.retry_seconds:
+                drained = now
+                # The engine's own order: what a user's order forces refuses it now.
+                self._backend.unlocked(0.0, partial(self._drain_and_log, host_id, SYSTEM, internal=True))
+            yield self._settings.refresh_seconds
+        self._jobs.end(job, "aborted")
 
     def _activated(self, host_id: str, job: Job) -> None:
         host = self._state.hosts[host_id]
@@ -251,16 +247,6 @@ _WORKING = {"up", "non_operational", "maintenance", "install_failed"}
 _PACKAGES = "vdsm"
 
 
-class _Upgrade(Record, frozen=True):
-    """An upgrade under way."""
-
-    #: Whether the host is to work again in the end.
-    activate: bool
-    reboot: bool
-    job: Job
-    caller: Caller
-
-
 class HostUpgrades(Commands):
     """Commands on hosts; all but `offer`, which is no engine's, raise `Rejected`."""
 
@@ -283,8 +269,7 @@ class HostUpgrades(Commands):
             raise messages.cannot("check for upgrade", valid, "Host")
         self._log(EventCode.HOST_AVAILABLE_UPDATES_STARTED, caller, host=host_id)
         job = self._jobs.start(f"Checking for available updates on Host {host.name}", caller)
-        seconds = self._settings.update_check_seconds
-        self._backend.after(seconds, lambda: self._checked(host_id, job, caller))
+        self._backend.go_through(self._find_updates(host_id, job, caller))
         return job
 
     @locked
@@ -298,86 +283,82 @@ class HostUpgrades(Commands):
             raise messages.cannot("upgrade", "There are no available updates for the host.", "Host")
         self._log(EventCode.HOST_UPGRADE_STARTED, caller, host=host_id)
         job = self._jobs.start(f"Upgrading Host {host.name}", caller)
-        activate = host.status != "maintenance"
-        upgrade = _Upgrade(activate=activate, reboot=reboot, job=job, caller=caller)
-        if activate and not self._drain(host_id, upgrade):
-            self._fail(host_id, job, caller)
-        else:
-            self._watch_empty(host_id, upgrade)
+        steps = self._upgrade(host_id, job, caller, activate=host.status != "maintenance", reboot=reboot)
+        self._backend.go_through(steps)
         return job
 
-    def _drain(self, host_id: str, upgrade: _Upgrade) -> bool:
+    def _upgrade(
+        self, host_id: str, job: Job, caller: Caller, *, activate: bool, reboot: bool
+    ) -> Iterator[float]:
+        """Install, and let the host come back as it was: to work again, if it is to be activated."""
+        fault = yield from self._install(host_id, job, caller, activate=activate)
+        if fault is None:
+            self._jobs.end(job, "failed")
+            self._log(EventCode.HOST_UPGRADE_FAILED, caller, host=host_id)
+            return
+        if reboot:
+            self._change_host(host_id, status="reboot")
+            self._log(EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED, SYSTEM, host=host_id)
+            self._log(EventCode.SYSTEM_SSH_HOST_RESTART, SYSTEM, host=host_id)
+            if fault.stay_away:
+                self._backend.failed_hosts.add(host_id)
+            waits, boots = self._settings.host_reboot_timeout_seconds, self._settings.host_boot_seconds
+            yield waits if fault.stay_away else boots
+        else:
+            self._log(EventCode.HOST_UPGRADE_FINISHED, SYSTEM, host=host_id)
+        if self._state.hosts[host_id].status not in {"installing", "reboot"}:
+            self._jobs.end(job, "aborted")
+        elif host_id in self._backend.failed_hosts:
+            self._log(EventCode.VDS_FAILURE, SYSTEM, host=host_id)
+            self._change_host(host_id, status="non_responsive")
+            self._jobs.end(job, "failed")
+        elif activate:
+            self._hosts.bring_up(host_id, job)
+        else:
+            self._change_host(host_id, status="maintenance")
+            self._jobs.end(job, "finished")
+
+    def _install(
+        self, host_id: str, job: Job, caller: Caller, *, activate: bool
+    ) -> Generator[float, None, UpgradeFault | None]:
+        """Empty the host and install; None if that fails or something comes between, else what comes next."""
+        if activate and not self._drain(host_id, job, caller):
+            return None
+        while self._state.hosts[host_id].status == "preparing_for_maintenance":
+            yield self._settings.refresh_seconds
+        if self._state.hosts[host_id].status != "maintenance":
+            return None
+        self._change_host(host_id, status="installing")
+        yield self._settings.host_installation_seconds
+        if self._state.hosts[host_id].status != "installing":
+            return None
+        fault = self._backend.faults.pop_fault(UpgradeFault, host_id)
+        if fault.fail:
+            self._change_host(host_id, status="install_failed")
+            return None
+        self._change_host(host_id, update_available=False, updates_offered=False)
+        return fault
+
+    def _drain(self, host_id: str, upgrading: Job, caller: Caller) -> bool:
         """Empty the host by the engine's own order; one whose VMs cannot all go works on."""
         try:
             host = self._hosts.check_deactivation(host_id, internal=True)
         except Rejected:
             return False
-        job = self._jobs.start(f"Moving Host(s) {host.name} to Maintenance", upgrade.caller)
-        give_up = partial(self._hosts.bring_up, host_id, upgrade.job)
-        self._hosts.begin_maintenance(host_id, job, upgrade.caller, internal=True, failed=give_up)
+        job = self._jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
+        give_up = partial(self._hosts.bring_up, host_id, upgrading)
+        self._hosts.begin_maintenance(host_id, job, caller, internal=True, failed=give_up)
         return True
 
-    def _watch_empty(self, host_id: str, upgrade: _Upgrade) -> None:
-        """Wait until the host is empty; what comes between ends the upgrade."""
-        status = self._state.hosts[host_id].status
-        if status not in {"preparing_for_maintenance", "maintenance"}:
-            self._fail(host_id, upgrade.job, upgrade.caller)
-        elif status == "maintenance":
-            self._change_host(host_id, status="installing")
-            seconds = self._settings.host_installation_seconds
-            self._backend.after(seconds, lambda: self._installed(host_id, upgrade))
-        else:
-            seconds = self._settings.refresh_seconds
-            self._backend.after(seconds, lambda: self._watch_empty(host_id, upgrade))
-
-    def _installed(self, host_id: str, upgrade: _Upgrade) -> None:
-        if self._state.hosts[host_id].status != "installing":
-            self._fail(host_id, upgrade.job, upgrade.caller)
-            return
-        fault = self._backend.faults.pop_fault(UpgradeFault, host_id)
-        if fault.fail:
-            self._change_host(host_id, status="install_failed")
-            self._fail(host_id, upgrade.job, upgrade.caller)
-            return
-        self._change_host(host_id, update_available=False, updates_offered=False)
-        if not upgrade.reboot:
-            self._log(EventCode.HOST_UPGRADE_FINISHED, SYSTEM, host=host_id)
-            self._booted(host_id, upgrade)
-            return
-        self._change_host(host_id, status="reboot")
-        self._log(EventCode.HOST_UPGRADE_FINISHED_AND_WILL_BE_REBOOTED, SYSTEM, host=host_id)
-        self._log(EventCode.SYSTEM_SSH_HOST_RESTART, SYSTEM, host=host_id)
-        seconds = self._settings.host_boot_seconds
-        if fault.stay_away:
-            self._backend.failed_hosts.add(host_id)
-            seconds = self._settings.host_reboot_timeout_seconds
-        self._backend.after(seconds, lambda: self._booted(host_id, upgrade))
-
-    def _booted(self, host_id: str, upgrade: _Upgrade) -> None:
-        if self._state.hosts[host_id].status not in {"installing", "reboot"}:
-            self._jobs.end(upgrade.job, "aborted")
-        elif host_id in self._backend.failed_hosts:
-            self._log(EventCode.VDS_FAILURE, SYSTEM, host=host_id)
-            self._change_host(host_id, status="non_responsive")
-            self._jobs.end(upgrade.job, "failed")
-        elif upgrade.activate:
-            self._hosts.bring_up(host_id, upgrade.job)
-        else:
-            self._change_host(host_id, status="maintenance")
-            self._jobs.end(upgrade.job, "finished")
-
-    def _checked(self, host_id: str, job: Job, caller: Caller) -> None:
-        host = self._state.hosts[host_id]
-        message = "no updates found."
+    def _find_updates(self, host_id: str, job: Job, caller: Caller) -> Iterator[float]:
+        yield self._settings.update_check_seconds
+        host, message = self._state.hosts[host_id], "no updates found."
         if host.updates_offered:
-            message = f"found updates for packages {_PACKAGES}"
-            self._log(
-                EventCode.HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES, SYSTEM, host=host_id, packages=_PACKAGES
+            message, code = (
+                f"found updates for packages {_PACKAGES}",
+                EventCode.HOST_UPDATES_ARE_AVAILABLE_WITH_PACKAGES,
             )
+            self._log(code, SYSTEM, host=host_id, packages=_PACKAGES)
         self._change_host(host_id, update_available=host.updates_offered)
         self._log(EventCode.HOST_AVAILABLE_UPDATES_FINISHED, caller, host=host_id, message=message)
         self._jobs.end(job, "finished")
-
-    def _fail(self, host_id: str, job: Job, caller: Caller) -> None:
-        self._jobs.end(job, "failed")
-        self._log(EventCode.HOST_UPGRADE_FAILED, caller, host=host_id)

@@ -4,7 +4,7 @@ Source: the engine's AutoStartVmsRunner and HaAutoStartVmsRunner. VMs of a lower
 a higher one are up, or could not be started for long.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -121,9 +121,6 @@ class Outage:
     detected = False
 
 
-Step = Callable[[str, Outage], None]
-
-
 class Outages(Commands):
     """All crashed hosts.
 
@@ -150,13 +147,9 @@ class Outages(Commands):
             return
         outage = self._outages[host_id] = Outage()
         self._backend.failed_hosts.add(host_id)
-        settings = self._settings
-        seconds = settings.host_detection_seconds
-        if settings.host_connecting_seconds:
-            self._later(host_id, outage, seconds, self._connect)
-            seconds += settings.host_connecting_seconds
-        self._later(host_id, outage, seconds, self._detect)
-        self._later(host_id, outage, seconds + settings.host_fence_seconds, self._fence)
+        self._backend.go_through(
+            self._lose(host_id, outage), goes_on=lambda: self._outages.get(host_id) is outage
+        )
 
     @locked
     def recover(self, host_id: str) -> None:
@@ -189,36 +182,38 @@ class Outages(Commands):
                 self._log(EventCode.VM_STATUS_RESTORED, SYSTEM, vm=vm, host=host, status="Up")
                 course.after_event(partial(self._change_vm, vm.id, status="up"))
 
-    def _later(self, host_id: str, outage: Outage, seconds: float, step: Step) -> None:
-        def action() -> None:
-            if self._outages.get(host_id) is outage:
-                step(host_id, outage)
-
-        self._backend.after(seconds, action)
-
-    def _connect(self, host_id: str, outage: Outage) -> None:
-        host = self._state.hosts[host_id]
-        if host.status == "up":
-            self._log(EventCode.VDS_BROKER_COMMAND_FAILURE, SYSTEM, host=host)
-            self._change_host(host_id, status="connecting")
-
-    def _detect(self, host_id: str, outage: Outage) -> None:
+    def _lose(self, host_id: str, outage: Outage) -> Iterator[float]:
         """Notice the crash, unless the host is in maintenance: then the engine does not look."""
-        host = self._state.hosts[host_id]
-        if host.status == "maintenance":
+        yield self._settings.host_detection_seconds
+        if self._settings.host_connecting_seconds:
+            if self._state.hosts[host_id].status == "up":
+                self._log(EventCode.VDS_BROKER_COMMAND_FAILURE, SYSTEM, host=host_id)
+                self._change_host(host_id, status="connecting")
+            yield self._settings.host_connecting_seconds
+        if self._state.hosts[host_id].status == "maintenance":
             return
         outage.detected = True
         self._end_migrations(host_id)
         for vm in self._state.vms_on(host_id):
             self._running.begin(vm.id, ended="failed")
-            self._log(EventCode.VM_SET_TO_UNKNOWN_STATUS, SYSTEM, vm=vm, host=host)
-        self._log(EventCode.VDS_FAILURE, SYSTEM, host=host)
+            self._log(EventCode.VM_SET_TO_UNKNOWN_STATUS, SYSTEM, vm=vm, host=host_id)
+        self._log(EventCode.VDS_FAILURE, SYSTEM, host=host_id)
 
         def set_unknown() -> None:
             if self._outages.get(host_id) is outage and not outage.fenced:
                 self._set_unknown(host_id)
 
         self._backend.after_event(set_unknown)
+        yield self._settings.host_fence_seconds
+        outage.fenced = True
+        self._log(EventCode.VDS_RECOVER, SYSTEM, host=host_id)
+        self._change_host(host_id, status="non_responsive")
+        self._end_migrations(host_id)
+        for vm in self._state.vms_on(host_id):
+            code = EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE
+            self._log(code, SYSTEM, vm=vm, host=host_id)
+            self._running.leave_host(vm.id, ended="failed")
+            self._restarts.restart(vm.id)
 
     def _set_unknown(self, host_id: str) -> None:
         self._change_host(host_id, status="non_responsive")
@@ -233,20 +228,6 @@ class Outages(Commands):
                 self._migrations.abort(migration, "Host is non-responsive")
             else:
                 self._migrations.fail(migration, " due to an Error: Target host is non-responsive")
-
-    def _fence(self, host_id: str, outage: Outage) -> None:
-        if not outage.detected:
-            return
-        outage.fenced = True
-        host = self._state.hosts[host_id]
-        self._log(EventCode.VDS_RECOVER, SYSTEM, host=host)
-        self._change_host(host_id, status="non_responsive")
-        self._end_migrations(host_id)
-        for vm in self._state.vms_on(host_id):
-            code = EventCode.VM_WAS_SET_DOWN_DUE_TO_HOST_REBOOT_OR_MANUAL_FENCE
-            self._log(code, SYSTEM, vm=vm, host=host)
-            self._running.leave_host(vm.id, ended="failed")
-            self._restarts.restart(vm.id)
 
     def _set_up(self, host_id: str) -> None:
         host = self._state.hosts[host_id]
