@@ -130,7 +130,14 @@ STORIES: dict[str, tuple[Any, ...]] = {
         (H1, H2, host("h3", free_mb=100), vm("v", "h1", memory_mb=20480)),
         "vms.migrate v; hosts.fail h2; 100; v is up h1; events 62 128 12 65 ...",
     ),
-    # Upgrades that succeed: `tests/simulator/http/test_migration.py`.
+    "a host without updates is not upgraded": (
+        (H1,),
+        "host_upgrades.check h1; 3; events 884 885; refused 409 host_upgrades.upgrade h1: no available",
+    ),
+    "VMs move away for an upgrade, and the host comes back": (
+        (H1, H2, vm("a", "h1")),
+        f"{UPGRADED}; host_upgrades.upgrade h1; 8; a is up h2; 60; h1 is up; events ... 67 15 63 888 197 13",
+    ),
     "an upgrade that cannot empty the host gives up": (
         (H1, host("h2", free_mb=10), vm("a", "h1")),
         f"{UPGRADED}; host_upgrades.upgrade h1; 60; h1 is up; events ... 840 17 841",

@@ -9,7 +9,7 @@ from ovirtsdk4.services import SchedulingPoliciesService, SystemService
 
 from ovirt_placement.model import SchedulingPolicy as Units
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.core.entities import PolicyEntry, SchedulingPolicy
+from ovirt_simulator.core.entities import SchedulingPolicy
 from ovirt_simulator.core.messages import NotFound
 from tests.builders import CLUSTER, cluster, host
 from tests.simulator.core import engines
@@ -77,26 +77,6 @@ def test_the_snapshot_reports_the_assigned_units() -> None:
     assert engines.codes(engine) == [811, 811]
 
 
-def test_a_policy_is_built_up_from_nothing() -> None:
-    engine = small()
-    added = engine.policies.add("p", description="d")
-    assert (added.filters, added.weights, added.balance) == ((), (), None)
-    entry = engine.policies.add_filter(added.id, MEMORY_FILTER, position=-1)
-    assert entry == PolicyEntry(unit=MEMORY_FILTER, position=-1)
-    engine.policies.add_weight(added.id, CPU_WEIGHT, factor=4)
-    engine.policies.set_balance(added.id, NO_BALANCE)
-    assert engines.refused(engine.policies.edit, added.id, properties={"HighUtilization": "75"})
-    engine.policies.edit(added.id, name="q", properties={"VCpuToPhysicalCpuRatio": "1.5"})
-    built = policy(engine, added.id)
-    assert (built.name, built.description, built.balance) == ("q", "d", NO_BALANCE)
-    engine.policies.remove_unit(added.id, MEMORY_FILTER)
-    assert policy(engine, added.id).filters == ()
-    engine.policies.remove_unit(added.id, MEMORY_FILTER)
-    engine.policies.remove(added.id)
-    assert engine.queries.state.policies.get(added.id) is None
-    assert engines.codes(engine) == [9910, *[9912] * 6, 9914]
-
-
 def test_what_a_policy_may_not_be() -> None:
     engine = small()
     added = engine.policies.add("p")
@@ -160,14 +140,17 @@ def unit(unit_id: str) -> types.SchedulingPolicyUnit:
     return types.SchedulingPolicyUnit(id=unit_id)
 
 
-def test_built_and_assigned(system: SystemService, policies: SchedulingPoliciesService) -> None:
+def test_built_and_assigned(
+    engine: Engine, system: SystemService, policies: SchedulingPoliciesService
+) -> None:
     policy = policies.add(types.SchedulingPolicy(name="ours", description="built here"))
     service = policies.policy_service(policy.id)
-    assert (policy.locked, service.balances_service().list()) == (False, [])
-    service.filters_service().add(types.Filter(position=0, scheduling_policy_unit=unit(MEMORY_FILTER)))
+    filters = service.filters_service()
+    assert (policy.locked, filters.list(), service.balances_service().list()) == (False, [], [])
+    filters.add(types.Filter(position=-1, scheduling_policy_unit=unit(MEMORY_FILTER)))
     service.weights_service().add(types.Weight(factor=3, scheduling_policy_unit=unit(EVEN_MEMORY)))
     service.balances_service().add(types.Balance(scheduling_policy_unit=unit(NO_BALANCE)))
-    assert MEMORY_FILTER in {each.id for each in service.filters_service().list()}
+    assert [(each.id, each.position) for each in filters.list()] == [(MEMORY_FILTER, -1)]
     (weight,) = service.weights_service().list()
     assert (weight.id, weight.factor, weight.scheduling_policy_unit.id) == (EVEN_MEMORY, 3, EVEN_MEMORY)
     (balance,) = service.get(follow="filters,balances").balances
@@ -179,6 +162,13 @@ def test_built_and_assigned(system: SystemService, policies: SchedulingPoliciesS
     with pytest.raises(Error, match="Default") as caught:
         service.remove()
     assert caught.value.code == 400
+    cluster.update(types.Cluster(scheduling_policy=types.SchedulingPolicy(name="none")))
+    for _ in range(2):  # what is not there is removed all the same
+        filters.filter_service(MEMORY_FILTER).remove()
+    assert service.update(types.SchedulingPolicy(name="theirs")).description == "built here"
+    assert filters.list() == []
+    service.remove()
+    assert engines.codes(engine) == [9910, *[9912] * 3, 811, 811, *[9912] * 3, 9914]
 
 
 def test_attaching_answers_200_and_adding_201(api: Api) -> None:

@@ -114,14 +114,6 @@ def test_the_policies_show_the_units_that_the_engines_show(server: Server, api: 
     assert len(api(f"schedulingpolicies/{added}/filters").xml) == 0
 
 
-def test_a_filter_that_is_not_there_is_removed_all_the_same(server: Server) -> None:
-    policies = f"{server.api_url}/schedulingpolicies"
-    body = "<scheduling_policy><name>p</name></scheduling_policy>"
-    added = request(policies, "POST", body).xml.get("id")
-    reply = request(f"{policies}/{added}/filters/e659c871-0bf1-4ccc-b748-f28f5d08ddda", "DELETE")
-    assert (reply.status, reply.xml.findtext("status")) == (200, "complete")
-
-
 def test_a_locked_policy_shows_the_name_that_was_refused(server: Server) -> None:
     none = f"{server.api_url}/schedulingpolicies/b4ed2332-a7ac-4d5f-9596-99a439cb2812"
     assert request(none, "PUT", "<scheduling_policy><name>mine</name></scheduling_policy>").status == 400

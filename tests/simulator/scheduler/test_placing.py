@@ -141,22 +141,28 @@ def test_an_answer_that_is_none_fails_the_command(
     engine.vms.start("v")
 
 
-def test_complaints_reach_the_administrator_and_the_result_counts(proxy: Proxy) -> None:
-    proxy.run_filters = lambda *_: reply(
-        ["h2"], 1, plugin_errors={"AffinityFilter": ["no snapshot"]}, errors=["worker died"]
-    )
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        (0, {}),  # without a code they are not heard
+        (
+            1,
+            {
+                10500: "Running the external scheduler plugin 'AffinityFilter' failed: 'no snapshot'",
+                10501: "Running the external scheduler failed: 'worker died'",
+            },
+        ),
+    ],
+)
+def test_complaints_reach_the_administrator_and_the_result_counts(
+    proxy: Proxy, code: int, said: dict[int, str]
+) -> None:
+    complaints = {"plugin_errors": {"AffinityFilter": ["no snapshot"]}, "errors": ["worker died"]}
+    proxy.run_filters = lambda *_: reply(["h2"], code, **complaints)
     engine = start(proxy)
     assert placed(engine) == "h2"
-    said = {event.code: event.description for event in engine.queries.events()}
-    assert said[10500] == "Running the external scheduler plugin 'AffinityFilter' failed: 'no snapshot'"
-    assert said[10501] == "Running the external scheduler failed: 'worker died'"
-
-
-def test_complaints_without_a_code_are_not_heard(proxy: Proxy) -> None:
-    proxy.run_filters = lambda *_: reply(["h2"], 0, errors=["nothing"])
-    engine = start(proxy)
-    placed(engine)
-    assert not {10500, 10501}.intersection(engines.codes(engine))
+    events = {event.code: event.description for event in engine.queries.events() if event.code > 10000}
+    assert events == said
 
 
 def enabled(engine: Engine) -> set[str]:
@@ -173,22 +179,25 @@ def test_discovery_enables_what_it_names_and_disables_the_rest(proxy: Proxy) -> 
     assert [call[0] for call in proxy.calls] == ["discover", "runFilters"]
 
 
+UNREADABLE = {"AffinityFilter": ["d", "no syntax"]}, {"SoftAffinityWeight": ["d", "key=.*"]}
+
+
 @pytest.mark.parametrize(
-    "answer",
-    [None, [], {"filters": None}, {"filters": {}, "more": {}}, {"filters": {"AffinityFilter": [None, ""]}}],
+    ("answer", "left"),
+    [
+        *((answer, set()) for answer in (None, [], {"filters": None}, {"filters": {}, "more": {}})),
+        ({"filters": {"AffinityFilter": [None, ""]}}, set()),
+        (dict(zip(("filters", "scores"), UNREADABLE, strict=True)), {"SoftAffinityWeight"}),
+    ],
 )
-def test_a_bad_discovery_disables_all(proxy: Proxy, answer: Any) -> None:
+def test_a_bad_discovery_disables_all_but_bad_properties_that_unit_alone(
+    proxy: Proxy, answer: Any, left: set[str]
+) -> None:
     proxy.discover = lambda: answer
     engine = start(proxy)
-    assert (enabled(engine), engines.codes(engine)) == (set(), [9920])
+    assert (enabled(engine), engines.codes(engine)) == (left, [] if left else [9920])
     assert placed(engine) is not None
-    assert [call[0] for call in proxy.calls] == ["discover"]
-
-
-def test_bad_properties_leave_out_that_unit_alone(proxy: Proxy) -> None:
-    units = {"AffinityFilter": ["d", "no syntax"]}, {"SoftAffinityWeight": ["d", "key=.*"]}
-    proxy.discover = lambda: dict(zip(("filters", "scores"), units, strict=True))
-    assert enabled(start(proxy)) == {"SoftAffinityWeight"}
+    assert "runFilters" not in [call[0] for call in proxy.calls]
 
 
 def test_unit_ids_are_the_same_in_every_run(proxy: Proxy) -> None:
@@ -303,13 +312,10 @@ def weighed(answer: str) -> list[Record]:
         return units.weigh(Request(vm_ids=("v",)), only, tuple(known.hosts.values()))
 
 
-@pytest.mark.parametrize("kind", ["int", "i4"])
-def test_32_bit_weights_are_taken(kind: str) -> None:
-    assert weighed(REPLY.format(kind=kind)) == [Record(None, "h1", 7)]
-
-
-def test_a_longer_weight_is_malformed() -> None:
-    """As those of other types are: `test_an_answer_that_is_none_fails_the_command`."""
+def test_weights_have_32_bits() -> None:
+    """Those of other types are malformed: `test_an_answer_that_is_none_fails_the_command`."""
+    for kind in ("int", "i4"):
+        assert weighed(REPLY.format(kind=kind)) == [Record(None, "h1", 7)]
     with pytest.raises(Malformed):
         weighed(REPLY.format(kind="i8"))
 
