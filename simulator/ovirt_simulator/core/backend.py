@@ -269,7 +269,7 @@ class Backend:
         self._due(seconds, under_the_lock)
 
     def go_through(self, steps: Iterator[float], goes_on: Callable[[], bool] = lambda: True) -> None:
-        """Take steps, each so many seconds after the one before as that yields, for as long as it goes on.
+        """Take steps, each as long after the one before as that yields, in seconds, while it goes on.
 
         The caller holds the lock, as each step does; the first is taken now.
         """
