@@ -1,12 +1,13 @@
 """Names for ids, as administrators know them, and ids for what they name. And counts in words."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, NamedTuple, Protocol, TypeVar
 
 from ovirt_placement.model import Cluster, Host, PlacementKey, Snapshot, Vm
 from ovirt_placement.model.record import CLUSTER, NODE, SERVER, STICKY, Record, check_level, level_of
+from ovirt_placement.model.snapshot import grouped
 from ovirt_service.decoding import alike, did_you_mean, nearest
 from ovirt_service.errors import UserError
 
@@ -238,11 +239,37 @@ class Place(NamedTuple):
     resource: str | None
 
 
+class _Resources(NamedTuple):
+    """What stands on one level."""
+
+    by_id: Mapping[str, Named]
+    #: The ids of those that have a name.
+    by_name: Mapping[str, tuple[str, ...]]
+
+    def called(self, word: str) -> list[str]:
+        """The ids of those that have this id or name."""
+        return list(dict.fromkeys((*([word] if word in self.by_id else ()), *self.by_name.get(word, ()))))
+
+
 def resources_of(level: str, snapshot: Snapshot) -> tuple[Named, ...]:
     """List what stands on a level, each once; of templates, profiles and the like, those that VMs use.
 
     The name is the id, where the snapshot knows none.
     """
+    return tuple(_resources(level, snapshot).by_id.values())
+
+
+def _resources(level: str, snapshot: Snapshot) -> _Resources:
+    """The same as it is looked up: there may be as many keys as there are VMs."""
+    if level not in snapshot.key_resources:
+        by_id = {one.id: one for one in _listed(level, snapshot)}
+        by_name = grouped((one.name, one.id) for one in by_id.values())
+        snapshot.key_resources[level] = _Resources(by_id, by_name)
+    found: _Resources = snapshot.key_resources[level]
+    return found
+
+
+def _listed(level: str, snapshot: Snapshot) -> Iterator[Named]:
     named: dict[str, Sequence[Identified]] = {
         CLUSTER: snapshot.clusters,
         NODE: snapshot.hosts,
@@ -255,13 +282,12 @@ def resources_of(level: str, snapshot: Snapshot) -> tuple[Named, ...]:
         "nic_offer": snapshot.vnic_profiles,
     }
     if level in named:
-        found = [Named(one.id, one.name) for one in named[level]]
+        yield from (Named(one.id, one.name) for one in named[level])
     elif level == "nic":
-        found = [Named(nic.id, f"{vm.name}/{nic.name}") for vm in snapshot.vms for nic in vm.nics]
+        yield from (Named(nic.id, f"{vm.name}/{nic.name}") for vm in snapshot.vms for nic in vm.nics)
     else:
         used = (one for vm in snapshot.vms for one in _used_by(vm, level))
-        found = [Named(one, one) for one in used if one is not None]
-    return tuple(dict.fromkeys(found))
+        yield from (Named(one, one) for one in used if one is not None)
 
 
 def _used_by(vm: Vm, level: str) -> tuple[str | None, ...]:
@@ -279,35 +305,35 @@ def _used_by(vm: Vm, level: str) -> tuple[str | None, ...]:
 
 def resource_name(level: str, resource: str, snapshot: Snapshot) -> str:
     """The name of an object, or its id if it has none."""
-    return next((known.name for known in resources_of(level, snapshot) if known.id == resource), resource)
+    known = _resources(level, snapshot).by_id.get(resource)
+    return known.name if known else resource
 
 
 def resource_word(level: str, resource: str, snapshot: Snapshot) -> str:
     """What `find_resource` takes for this object and no other: its name, or its id if that is shared."""
     name = resource_name(level, resource, snapshot)
-    same = [one for one in resources_of(level, snapshot) if name in (one.id, one.name)]
-    return name if len(same) == 1 else resource
+    return name if len(_resources(level, snapshot).called(name)) == 1 else resource
 
 
 def find_resource(level: str, word: str, snapshot: Snapshot) -> str:
     """The id of the object of a level that a word means: its id, or its name if no other has it too.
 
-    Of templates, quotas and the like, the id of one that no VM uses yet will do, too. Raises `UserError`
-    with the nearest right word.
+    Of templates, quotas and the like, the id of one that no VM uses yet will do, too, and what keys are set
+    on: the last VM of a customer may be gone. Raises `UserError` with the nearest right word.
     """
     check_level(level)
-    known = resources_of(level, snapshot)
-    if any(word == one.id for one in known):
+    known = _resources(level, snapshot)
+    if word in known.by_id:
         return word
-    found = [one.id for one in known if one.name == word]
+    found = known.by_name.get(word, ())
     if len(found) > 1:
         entities = (snapshot.vm_by_id.get(one) or snapshot.host_by_id.get(one) or one for one in found)
         raise UserError(f'{level} "{word}" is ambiguous: say {choices(entities, snapshot)}')
     if found:
         return found[0]
-    if level not in _COMPLETE and _UUID.fullmatch(word):
+    if level not in _COMPLETE and (_UUID.fullmatch(word) or _has_keys(level, word, snapshot.placement_keys)):
         return word
-    hint = nearest(word, [one.name for one in known])
+    hint = nearest(word, known.by_name)
     reported = "" if hint or level in _COMPLETE else _INSTEAD.get(level, "; give its id")
     raise UserError(f'no {_COMPLETE.get(level, level)} "{word}"{hint}{reported}')
 
@@ -323,8 +349,12 @@ def find_place(words: Sequence[str], keys: Iterable[PlacementKey], snapshot: Sna
     if not named:
         check_level(level)
         return Place(level, None)
-    known = any((key.level, key.resource) == (level, named[0]) for key in keys)
+    known = _has_keys(level, named[0], keys)
     return Place(level, named[0] if known else find_resource(level, named[0], snapshot))
+
+
+def _has_keys(level: str, resource: str, keys: Iterable[PlacementKey]) -> bool:
+    return any((key.level, key.resource) == (level, resource) for key in keys)
 
 
 def clusters_of(level: str, resource: str, snapshot: Snapshot) -> tuple[Cluster, ...]:
@@ -347,5 +377,5 @@ def gone_keys(
 
     Of a level of which it holds nothing at all it says nothing.
     """
-    there = {level: {one.id for one in resources_of(level, snapshot)} for level in levels}
+    there = {level: _resources(level, snapshot).by_id for level in levels}
     return tuple(key for key in keys if there.get(key.level) and key.resource not in there[key.level])

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import chain
-from typing import Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -143,6 +143,11 @@ class Snapshot(
             if vm.migrating_to is not None:
                 by_vm[vm.id].append(vm.migrating_to)
         return {vm: tuple(dict.fromkeys(hosts)) for vm, hosts in by_vm.items()}
+
+    @cached_property
+    def key_resources(self) -> dict[str, Any]:
+        """What `names` has looked up of what placement keys can be set on, by level."""
+        return {}
 
     @cached_property
     def unconfirmed(self) -> frozenset[str]:

@@ -14,6 +14,7 @@ from ovirt_placement.model.names import be, counted
 from ovirt_placement.model.yaml_files import stored_priority, stored_text
 from ovirt_service.errors import UserError
 from tests.builders import cluster, host, snapshot, vm
+from tests.speed import of_processor
 
 #: Few words, so that names and ids meet, and such as YAML takes for something else.
 WORDS = ("h1", "h2", "v1", "web", "1", "no", "null", "a: b", "2026-01-01", "")
@@ -127,6 +128,16 @@ def test_mistakes_are_reported_by_their_place(text: str, complaint: str, tmp_pat
 def test_file_that_is_absent_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read the keys"):
         yaml_files.load_keys(tmp_path / "absent.yaml", WORLD)
+
+
+def test_as_many_keys_as_vms_are_named_at_once() -> None:
+    ids = [str(number) for number in range(3000)]
+    world = snapshot(cluster("c1"), *(vm(one, name=f"vm{one}") for one in ids))
+    keys = [PlacementKey("server", one, "system", "A", 1.0, 5.0) for one in ids]
+    limit = of_processor(1)
+    content = json.dumps(yaml_files.described_keys(keys, world)).encode()
+    assert in_order(yaml_files.decode_keys(content, world)) == in_order(keys)
+    assert limit.seconds_left() > 0
 
 
 def test_name_that_several_share_asks_for_an_id() -> None:
