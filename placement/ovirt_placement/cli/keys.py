@@ -102,7 +102,8 @@ def _read_named(args: argparse.Namespace, level: str, *words: str) -> Snapshot:
 def import_keys(args: argparse.Namespace) -> int:
     own = SETTERS.get(args.setter)
     engine = read_engine(args)
-    put = yaml_files.load_keys(args.file, engine, own or SYSTEM)
+    keyed = replace(engine, placement_keys=_records(args).placement_keys)
+    put = yaml_files.load_keys(args.file, keyed, own or SYSTEM)
     for key in put:
         if own not in (None, key.key_class):
             raise UserError(

@@ -251,16 +251,8 @@ class _Resources(NamedTuple):
         return list(dict.fromkeys((*([word] if word in self.by_id else ()), *self.by_name.get(word, ()))))
 
 
-def resources_of(level: str, snapshot: Snapshot) -> tuple[Named, ...]:
-    """List what stands on a level, each once; of templates, profiles and the like, those that VMs use.
-
-    The name is the id, where the snapshot knows none.
-    """
-    return tuple(_resources(level, snapshot).by_id.values())
-
-
 def _resources(level: str, snapshot: Snapshot) -> _Resources:
-    """The same as it is looked up: there may be as many keys as there are VMs."""
+    """What stands on a level, listed once: there may be as many keys as there are VMs."""
     if level not in snapshot.key_resources:
         by_id = {one.id: one for one in _listed(level, snapshot)}
         by_name = grouped((one.name, one.id) for one in by_id.values())
@@ -270,6 +262,10 @@ def _resources(level: str, snapshot: Snapshot) -> _Resources:
 
 
 def _listed(level: str, snapshot: Snapshot) -> Iterator[Named]:
+    """All that the snapshot knows; of templates, profiles and the like, those that VMs use.
+
+    The name is the id, where it knows none.
+    """
     named: dict[str, Sequence[Identified]] = {
         CLUSTER: snapshot.clusters,
         NODE: snapshot.hosts,

@@ -202,6 +202,21 @@ def test_keys_of_a_vm_that_is_gone_can_be_seen_and_removed(serving: Starting) ->
         assert listed(live) == []
 
 
+def test_keys_of_a_customer_without_vms_are_imported_again(serving: Starting, tmp_path: Path) -> None:
+    with serving(
+        snapshot(*STATE.clusters, vm("v1", name="web", cluster="c1", tags=("pk-customer-acme",)))
+    ) as live:
+        live.run(0, "keys set G 1 5 --on customer acme")
+    with serving(STATE) as live:
+        before, exported = listed(live), live.run(0, "keys export")[0]
+        assert live.run(0, "keys", "import", written(tmp_path, exported))[0].startswith(
+            "Nothing to change.\n"
+        )
+        live.run(0, "keys set G 2 5 --on customer acme")
+        live.run(0, "keys", "import", written(tmp_path, exported))
+        assert before == listed(live) != []
+
+
 # -- Files: many keys at once, all or none, and back again.
 FILE = """\
 node_keys:
