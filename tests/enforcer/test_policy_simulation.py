@@ -404,7 +404,7 @@ def test_both_count_against_the_other_weights(
 def test_it_takes_part_under_its_name(unit: str, known: str | None, tmp_path: Path) -> None:
     engine = Engine.from_snapshot(snapshot(host("h1"), vm("a", "h1")), clock=START)
     policy = engine.policies.add("theirs")
-    engine.policies.set_balance(policy.id, unit_id(engine, unit))
+    engine.policies.attach("balances", policy.id, unit_id(engine, unit))
     engine.policies.update_cluster(CLUSTER, policy_name="theirs")
     with (
         closing(serve(engine)) as server,

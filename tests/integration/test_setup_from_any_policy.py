@@ -80,11 +80,11 @@ class World:
             if unit.id not in present:
                 free = 0 if position in taken else position
                 taken.add(free)
-                self.engine.policies.add_filter(policy.id, unit.id, position=free)
+                self.engine.policies.attach("filters", policy.id, unit.id, position=free)
         for unit, factor in weights:
-            self.engine.policies.add_weight(policy.id, unit.id, factor=factor)
+            self.engine.policies.attach("weights", policy.id, unit.id, factor=factor)
         if balance is not None:
-            self.engine.policies.set_balance(policy.id, balance.id)
+            self.engine.policies.attach("balances", policy.id, balance.id)
         self.engine.policies.edit(policy.id, properties=dict(properties))
         return name
 

@@ -141,8 +141,10 @@ class Server:
         return answering.result()
 
     def close(self) -> None:
-        """Answer what has been asked, and no more, and end every thread."""
+        """Answer what has been asked, and no more, and end every thread; once more is no error."""
         self.disturbances.clear()
+        if self._closed:
+            return
         self._closed = True
         self._listening.shutdown(socket.SHUT_RDWR)
         self._accepting.join()

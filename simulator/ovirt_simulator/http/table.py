@@ -14,7 +14,7 @@ from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http import commands
 from ovirt_simulator.http import documents as shown
 from ovirt_simulator.http.call import Call, Part, boolean, id_of, integer, named, text
-from ovirt_simulator.http.commands import Command, acts, does, seen, whole
+from ovirt_simulator.http.commands import acts, does, seen, whole
 from ovirt_simulator.http.control import Permit
 from ovirt_simulator.http.markup import absent
 from ovirt_simulator.http.resource import NAME, Action, Change, Ids, Resource, Shape, parent
@@ -71,7 +71,7 @@ def _label_members(members: str, mention: Shape) -> Resource:
     )
 
 
-def _policy_parts(name: str, shape: Shape, add: Command, **takes: Part) -> Resource:
+def _policy_parts(name: str, shape: Shape, **takes: Part) -> Resource:
     return Resource(
         f"/schedulingpolicies/<policy_id>/{name}",
         shape,
@@ -81,7 +81,7 @@ def _policy_parts(name: str, shape: Shape, add: Command, **takes: Part) -> Resou
         permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
         # Answered with 200, not 201.
         post=Change(
-            does(add, "policy_id"),
+            does(lambda e: e.policies.attach, "policy_id", kind=name),
             {"unit_id": id_of("scheduling_policy_unit")} | takes,
             "name",
             needs={"scheduling_policy_unit.id": "unit_id"},
@@ -188,9 +188,9 @@ RESOURCES = (
              put=Change(does(lambda e: e.policies.edit, "policy_id"), commands.POLICY_PARTS,
                         "balances filters weight"),
              delete=Change(does(lambda e: e.policies.remove, "policy_id"))),
-    _policy_parts("filters", shown.FILTER, lambda e: e.policies.add_filter, position=integer("position")),
-    _policy_parts("weights", shown.WEIGHT, lambda e: e.policies.add_weight, factor=integer("factor")),
-    _policy_parts("balances", shown.BALANCE, lambda e: e.policies.set_balance),
+    _policy_parts("filters", shown.FILTER, position=integer("position")),
+    _policy_parts("weights", shown.WEIGHT, factor=integer("factor")),
+    _policy_parts("balances", shown.BALANCE),
     Resource("/schedulingpolicyunits", shown.SCHEDULING_POLICY_UNIT, whole("units"),
              root="scheduling_policy_units", admins=True),
     Resource("/users", shown.USER, commands.users, id="user"),

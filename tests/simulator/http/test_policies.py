@@ -84,7 +84,7 @@ def test_what_a_policy_may_not_be() -> None:
         engines.refused(engine.policies.add, "p"),
         engines.refused(engine.policies.add, "q", properties={"HighUtilization": "75"}),
         engines.refused(engine.policies.edit, added.id, properties={"unknown": "1"}),
-        engines.refused(engine.policies.add_filter, added.id, "no such unit"),
+        engines.refused(engine.policies.attach, "filters", added.id, "no such unit"),
         engines.refused(engine.policies.edit, NONE, name="mine"),
         engines.refused(engine.policies.remove, NONE),
         engines.refused(engine.policies.remove, next(iter(engine.queries.state.clusters.values())).policy_id),
@@ -94,20 +94,20 @@ def test_what_a_policy_may_not_be() -> None:
 
 
 @pytest.mark.parametrize(
-    ("command", "unit", "options"),
+    ("kind", "unit", "options"),
     [
-        ("add_filter", MEMORY_FILTER, {}),
-        ("add_filter", CPU_WEIGHT, {}),
-        ("add_filter", OTHER_FILTER, {"position": -1}),  # one alone is first
-        ("add_weight", CPU_WEIGHT, {"factor": -1}),
-        ("set_balance", MEMORY_FILTER, {}),
+        ("filters", MEMORY_FILTER, {}),
+        ("filters", CPU_WEIGHT, {}),
+        ("filters", OTHER_FILTER, {"position": -1}),  # one alone is first
+        ("weights", CPU_WEIGHT, {"factor": -1}),
+        ("balances", MEMORY_FILTER, {}),
     ],
 )
-def test_a_refused_unit_stays_and_spoils_the_policy(command: str, unit: str, options: dict[str, int]) -> None:
+def test_a_refused_unit_stays_and_spoils_the_policy(kind: str, unit: str, options: dict[str, int]) -> None:
     engine = small()
     added = engine.policies.add("p")
-    engine.policies.add_filter(added.id, MEMORY_FILTER, position=-1)
-    assert refusal(getattr(engine.policies, command), added.id, unit, **options) == 400
+    engine.policies.attach("filters", added.id, MEMORY_FILTER, position=-1)
+    assert refusal(engine.policies.attach, kind, added.id, unit, **options) == 400
     assert refusal(engine.policies.edit, added.id, description="harmless") == 400
 
 

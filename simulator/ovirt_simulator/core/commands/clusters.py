@@ -165,31 +165,21 @@ class PolicyCommands(Commands):
         self._state.drop(self._state.policies, policy_id)
         self._log(EventCode.USER_REMOVE_CLUSTER_POLICY, caller, policy=policy.name)
 
-    def add_filter(
-        self, policy_id: str, unit_id: str, *, position: int = 0, caller: Caller = ADMIN
-    ) -> PolicyEntry:
-        """Attach a filter. A refused one stays in the engine's memory until it restarts: the engine's bug."""
-        return self._attach(policy_id, "filters", PolicyEntry(unit=unit_id, position=position), caller)
-
-    def add_weight(
-        self, policy_id: str, unit_id: str, *, factor: int = 1, caller: Caller = ADMIN
-    ) -> PolicyEntry:
-        """Attach a weight; with the same bug as `add_filter`."""
-        return self._attach(policy_id, "weights", PolicyEntry(unit=unit_id, factor=factor), caller)
-
     @locked
-    def _attach(self, policy_id: str, units: str, entry: PolicyEntry, caller: Caller) -> PolicyEntry:
+    def attach(
+        self, kind: str, policy_id: str, unit_id: str, *, caller: Caller = ADMIN, **numbers: int
+    ) -> PolicyEntry:
+        """Attach one of the `filters` or `weights`, or put a unit in place of the `balances`.
+
+        A refused one stays in the engine's memory until it restarts: the engine's bug.
+        """
         policy = existing(self._state.policies, policy_id)
-        self._check_unit(entry.unit)
-        self.edit(policy_id, caller=caller, **{units: (*getattr(policy, units), entry)})
+        if unit_id not in self._state.units:
+            raise messages.bad_parameters("Cannot edit Scheduling Policy. Unknown Policy Unit.")
+        entry = PolicyEntry(unit=unit_id, **numbers)
+        whole = {kind: (*getattr(policy, kind), entry)}
+        self.edit(policy_id, caller=caller, **({"balance": unit_id} if kind == "balances" else whole))
         return entry
-
-    @locked
-    def set_balance(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> PolicyEntry:
-        """Put the unit in place of the policy's balance."""
-        self._check_unit(unit_id)
-        self.edit(policy_id, caller=caller, balance=unit_id)
-        return PolicyEntry(unit=unit_id)
 
     @locked
     def remove_unit(self, policy_id: str, unit_id: str, *, caller: Caller = ADMIN) -> None:
@@ -222,10 +212,6 @@ class PolicyCommands(Commands):
             return policies[policy_id]
         named = (one for one in policies.values() if name is not None and one.name.lower() == name.lower())
         return next(named, None) or next(policy for policy in policies.values() if policy.default)
-
-    def _check_unit(self, unit_id: str) -> None:
-        if unit_id not in self._state.units:
-            raise messages.bad_parameters("Cannot edit Scheduling Policy. Unknown Policy Unit.")
 
 
 class UpgradeCommands(Commands):

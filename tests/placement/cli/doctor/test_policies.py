@@ -159,7 +159,9 @@ def carry_out(live: LiveEngine, remedy: str) -> None:
 
 def spoilt(engine: Engine) -> None:
     with pytest.raises(Exception, match="more than once"):
-        engine.policies.add_filter(policy_named(engine, OURS).id, unit_id(engine, "Memory", UnitType.FILTER))
+        engine.policies.attach(
+            "filters", policy_named(engine, OURS).id, unit_id(engine, "Memory", UnitType.FILTER)
+        )
 
 
 @pytest.mark.parametrize(

@@ -80,11 +80,11 @@ def made(
     """A policy as an administrator makes it, with weights by their factors; its id."""
     policy = engine.policies.add(name, description="of the site").id
     for unit in filters.split():
-        engine.policies.add_filter(policy, unit_id(engine, unit, UnitType.FILTER))
+        engine.policies.attach("filters", policy, unit_id(engine, unit, UnitType.FILTER))
     for unit, factor in (factors or {}).items():
-        engine.policies.add_weight(policy, unit_id(engine, unit, UnitType.WEIGHT), factor=factor)
+        engine.policies.attach("weights", policy, unit_id(engine, unit, UnitType.WEIGHT), factor=factor)
     if balance:
-        engine.policies.set_balance(policy, unit_id(engine, balance, UnitType.LOAD_BALANCING))
+        engine.policies.attach("balances", policy, unit_id(engine, balance, UnitType.LOAD_BALANCING))
     return policy
 
 

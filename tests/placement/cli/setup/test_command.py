@@ -239,7 +239,7 @@ def test_a_policy_that_the_engines_bug_spoilt_is_left_alone(live: LiveEngine) ->
     live.run(0, "setup")
     policy = policy_named(live.engine, "ovirt-placement")
     with pytest.raises(Exception, match="attached more than once"):
-        live.engine.policies.add_filter(policy.id, unit_id(live.engine, "Memory"))
+        live.engine.policies.attach("filters", policy.id, unit_id(live.engine, "Memory"))
     live.changes.clear()
     _, err = live.run(2, "setup --factor SoftAffinityWeight=9")
     assert "has Memory twice in the policy ovirt-placement" in err

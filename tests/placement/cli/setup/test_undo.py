@@ -79,7 +79,7 @@ def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> No
         units = {name: unit_id(live.engine, name, UnitType.WEIGHT) for name in (near, on_hosts)}
         for unit in units.values():
             change.remove_unit(policy, unit)
-        change.add_weight(policy, units[near], factor=7)
+        change.attach("weights", policy, units[near], factor=7)
         live.run(0, "setup --undo --policy theirs")
         assert weights(live.engine, "theirs") == {"OptimalForHaReservation": 30, near: 7}
 
@@ -339,7 +339,7 @@ def test_an_interrupted_run_is_continued_by_the_next_there_and_back(
 def test_a_policy_that_was_spoilt_does_not_keep_the_others_waiting(used: LiveEngine) -> None:
     policy, memory = policy_named(used.engine, "theirs").id, unit_id(used.engine, "Memory")
     with pytest.raises(Exception, match="attached more than once"):
-        used.engine.policies.add_filter(policy, memory)
+        used.engine.policies.attach("filters", policy, memory)
     _, err = used.run(2, "setup --all-policies")
     assert "1 of 3 policies stay as they are: theirs: the engine has Memory twice" in err
     assert assigned(used)[:2] == ["ovirt-placement", COPY]

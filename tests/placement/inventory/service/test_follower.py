@@ -270,7 +270,7 @@ def add_weight(with_policy: Stage) -> None:
     units = with_policy.engine.queries.state.units.values()
     wanted = (UnitType.WEIGHT, "OptimalForHaReservation")
     (unit,) = (each.id for each in units if (each.type, each.name) == wanted)
-    with_policy.engine.policies.add_weight(policy_id(with_policy), unit, factor=7)
+    with_policy.engine.policies.attach("weights", policy_id(with_policy), unit, factor=7)
 
 
 def known_factor(with_policy: Stage, *, settled: bool = True) -> int | None:
