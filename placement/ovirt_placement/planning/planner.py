@@ -19,6 +19,7 @@ from ovirt_placement.planning.steps import Certified, Frozen, certify, moves_of,
 from ovirt_placement.planning.strategies import Solution, solve
 from ovirt_placement.planning.strategies import strategy as default_strategy
 from ovirt_placement.rules.doubts import held
+from ovirt_placement.rules.failover.outcomes import Domain
 
 #: So often a plan is made again without a step that some rule refuses; after that, it ends before the step.
 _MOST_REFUSALS = 20
@@ -49,6 +50,8 @@ class _Attempt:
     problem: Problem
     solution: Solution
     certified: Certified
+    #: Failure domains that are to be survived besides hosts.
+    domains: tuple[Domain, ...]
     #: What steps would do that were cut off, and the VMs of these.
     prevented: Harm | None = None
     left_out: frozenset[str] = frozenset()
@@ -56,13 +59,13 @@ class _Attempt:
     @cached_property
     def harm(self) -> Harm | None:
         """What it would make worse for highly available VMs."""
-        return harm(self.snapshot, self.certified.end, self.problem.cluster)
+        return harm(self.snapshot, self.certified.end, self.problem.cluster, self.domains)
 
     @cached_property
     def avoidable(self) -> Harm | None:
         """The same but for what the rules that it repairs cost by themselves."""
         steps, end = self.certified.steps, self.certified.end
-        return self.harm and avoidable_harm(self.snapshot, steps, end, self.problem.cluster)
+        return self.harm and avoidable_harm(self.snapshot, steps, end, self.problem.cluster, self.domains)
 
     @cached_property
     def worth(self) -> Value:
@@ -72,8 +75,9 @@ class _Attempt:
         """As far as it does no harm that can be avoided."""
         if self.avoidable is None:
             return self
-        steps, end = safe_part(self.snapshot, self.certified.steps, self.problem.cluster, deadline)
-        left_out = frozenset(vm for step in self.certified.steps[len(steps) :] for vm in step.vms)
+        whole, cluster = self.certified.steps, self.problem.cluster
+        steps, end = safe_part(self.snapshot, whole, cluster, self.domains, deadline)
+        left_out = frozenset(vm for step in whole[len(steps) :] for vm in step.vms)
         safe = Certified(steps, end, refused=None, whole=False)
         return replace(self, certified=safe, prevented=self.avoidable, left_out=left_out)
 
@@ -166,8 +170,9 @@ class _Planning(NamedTuple):
             if attempts and solution.moves == attempts[-1].solution.moves:
                 attempts[-1] = replace(attempts[-1], solution=solution)
             else:
-                certified = certify(self.asked.snapshot, problem, solution.moves, late)
-                attempts.append(_Attempt(self.asked.snapshot, problem, solution, certified))
+                snapshot, domains = self.asked.snapshot, self.asked.options.domains
+                certified = certify(snapshot, problem, solution.moves, late)
+                attempts.append(_Attempt(snapshot, problem, solution, certified, domains))
         return min(reversed(attempts), key=lambda one: one.worth)
 
     def _reported(
@@ -198,7 +203,7 @@ class _Planning(NamedTuple):
             remaining=remains(ended, deadline, explained=self.explained),
             refused=dropped,
             crowded=crowded(placement_after(problem, moves_of(steps))),
-            costs=(LostReservation(hosts=lost.hosts, domains=(), vms=lost.vms),) if lost else (),
+            costs=(LostReservation(lost.hosts, lost.domains, lost.vms),) if lost else (),
             proven=proven,
             at_least=at_least,
             seconds=plan_seconds(steps),

@@ -16,13 +16,14 @@ from ovirt_placement.model import Host, Snapshot
 from ovirt_placement.planning.plan import Deadline, Obstacle, ObstacleKind, Remaining, Step
 from ovirt_placement.planning.problem.build_problem import vetoes
 from ovirt_placement.planning.problem.problem import Goal, Problem
+from ovirt_placement.planning.reservation import failing
 from ovirt_placement.planning.steps import Frozen, apply, why_staying
 from ovirt_placement.planning.strategies import OPTIMAL_IS_THERE
 from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
-from ovirt_placement.rules.failover.check import Starts, name_lost
-from ovirt_placement.rules.failover.failures import judge_failures
+from ovirt_placement.rules.failover.check import name_lost
+from ovirt_placement.rules.failover.outcomes import Domain, Loss
 from ovirt_placement.rules.rule_list import ENGINES_OWN
 
 if TYPE_CHECKING:
@@ -241,43 +242,69 @@ Unplaced = Mapping[tuple[str, ...], tuple[str, ...]]
 class Harm:
     """What a plan would make worse, by the failure that it makes worst."""
 
-    #: Hosts that fail together, and highly available VMs that find no home then, and do now.
+    #: What fails together, and highly available VMs that find no home then, and do now.
     hosts: tuple[str, ...]
+    domains: tuple[str, ...]
     vms: tuple[str, ...]
     #: How many VMs find no home at the end of the plan, and now, in sum over all failures of as many hosts.
     then: int
     now: int
 
 
-def harm(snapshot: Snapshot, end: Snapshot, cluster: str) -> Harm | None:
-    """What fails less well at the end of a plan than now; None if nothing does, or nothing is reserved."""
+def harm(snapshot: Snapshot, end: Snapshot, cluster: str, domains: tuple[Domain, ...]) -> Harm | None:
+    """What fails less well at the end of a plan than now; None if nothing does, or nothing is reserved.
+
+    Failures of fewer hosts weigh more than all of more hosts, which are listed without them alone, and those
+    of domains least.
+    """
     reserved = snapshot.cluster_by_id[cluster].ha_reservation
     if end is snapshot or not reserved or not any(vm.ha and vm.cluster == cluster for vm in snapshot.vms):
         return None
-    return _compared(_unplaced(snapshot, cluster), _unplaced(end, cluster))
+    return _compared(_losses(snapshot, cluster, domains), _losses(end, cluster, domains))
 
 
 @once_per_snapshot
-def _unplaced(snapshot: Snapshot, cluster: str) -> Unplaced:
+def _losses(snapshot: Snapshot, cluster: str, domains: tuple[Domain, ...]) -> tuple[Loss, ...]:
     """As `ha-check` says it."""
-    measure, failures = Starts(snapshot, cluster), snapshot.cluster_by_id[cluster].ha_failures
-    losses = judge_failures(snapshot, measure, failures, _BUDGET).losses
-    return {loss.hosts: loss.unplaced for loss in name_lost(measure, losses)}
+    judged = failing(snapshot, cluster, domains, _BUDGET)
+    return tuple(name_lost(judged.measure, judged.losses))
 
 
-def avoidable_harm(snapshot: Snapshot, steps: Sequence[Step], end: Snapshot, cluster: str) -> Harm | None:
+def _compared(*lost: Sequence[Loss]) -> Harm | None:
+    for size in sorted({_size(loss) for losses in lost for loss in losses}):
+        before, after = (
+            {loss.hosts: loss.unplaced for loss in losses if _size(loss) == size} for losses in lost
+        )
+        now, then = (sum(map(len, vms.values())) for vms in (before, after))
+        if len(after) > len(before) or then > now:
+            hosts, vms = made_worst(before, after)
+            failed = next(loss.domains for loss in lost[1] if loss.hosts == hosts and _size(loss) == size)
+            return Harm(hosts, failed, vms, then, now)
+        if (len(before), now) != (len(after), then):
+            return None
+    return None
+
+
+def _size(loss: Loss) -> tuple[int, int]:
+    """How many domains fail, or how many hosts."""
+    return len(loss.domains), 0 if loss.domains else len(loss.hosts)
+
+
+def avoidable_harm(
+    snapshot: Snapshot, steps: Sequence[Step], end: Snapshot, cluster: str, domains: tuple[Domain, ...]
+) -> Harm | None:
     """The same but for what the rules that are repaired cost by themselves.
 
     That is what would be lost no more than now if these rules did not keep VMs from restarting: every
     placement that satisfies them costs it. A group of as many VMs as there are hosts is the usual case.
     """
     repaired = {group for step in steps for group in step.repairs}
-    found = harm(snapshot, end, cluster)
-    return found and harm(without_rules(snapshot, repaired), without_rules(end, repaired), cluster)
+    found = harm(snapshot, end, cluster, domains)
+    return found and harm(without_rules(snapshot, repaired), without_rules(end, repaired), cluster, domains)
 
 
 def safe_part(
-    snapshot: Snapshot, steps: Sequence[Step], cluster: str, deadline: Deadline
+    snapshot: Snapshot, steps: Sequence[Step], cluster: str, domains: tuple[Domain, ...], deadline: Deadline
 ) -> tuple[tuple[Step, ...], Snapshot]:
     """Steps, from the first, that do no avoidable harm, and their end; the last repairs something.
 
@@ -288,7 +315,7 @@ def safe_part(
     counts = [count for count, step in enumerate(steps, 1) if step.repairs]
 
     def is_harmful(count: int) -> bool:
-        return deadline.over or avoidable_harm(snapshot, steps[:count], ends[count], cluster) is not None
+        return deadline.over or bool(avoidable_harm(snapshot, steps[:count], ends[count], cluster, domains))
 
     safe = bisect_left(counts, True, key=is_harmful)
     count = counts[safe - 1] if safe else 0
@@ -312,18 +339,3 @@ def made_worst(now: Unplaced, then: Unplaced) -> tuple[tuple[str, ...], tuple[st
         hosts: tuple(vm for vm in vms if vm not in now.get(hosts, ())) or vms for hosts, vms in then.items()
     }
     return max(fresh.items(), key=lambda one: len(then[one[0]]) - len(now.get(one[0], ())))
-
-
-def _compared(now: Unplaced, then: Unplaced) -> Harm | None:
-    """Failures of fewer hosts weigh more than all of more hosts, which are listed without them alone."""
-    for size in sorted({len(failed) for failed in (*now, *then)}):
-        before, after = (
-            {hosts: vms for hosts, vms in lost.items() if len(hosts) == size} for lost in (now, then)
-        )
-        counts = [(len(lost), sum(map(len, lost.values()))) for lost in (before, after)]
-        (sets, vms_now), (sets_then, vms_then) = counts
-        if sets_then > sets or vms_then > vms_now:
-            return Harm(*made_worst(before, after), vms_then, vms_now)
-        if (sets, vms_now) != (sets_then, vms_then):
-            return None
-    return None

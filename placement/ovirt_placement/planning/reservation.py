@@ -72,11 +72,14 @@ class Failing:
         )
 
 
-def failing(snapshot: Snapshot, cluster: str, domains: Sequence[Domain]) -> Failing:
+def failing(
+    snapshot: Snapshot, cluster: str, domains: Sequence[Domain], budget: int | None = None
+) -> Failing:
     """Judge, as the watch does, every set of as many hosts as is to be survived, and every domain."""
     measure = Starts(snapshot, cluster)
     asked = to_survive(measure.hosts, snapshot.cluster_by_id[cluster].ha_failures, domains)
-    proven = (judge_failures(snapshot, measure, most, DEFAULT_BUDGET, units=units) for units, most in asked)
+    steps = DEFAULT_BUDGET if budget is None else budget
+    proven = (judge_failures(snapshot, measure, most, steps, units=units) for units, most in asked)
     return Failing(measure, tuple(proven))
 
 

@@ -276,9 +276,21 @@ def fewest_to_restore(state: Snapshot, oracle: Cluster, most_lost: int) -> int |
 def test_harm_is_more_failures_that_are_lost_or_more_vms_without_a_home(
     before: dict[tuple[str, ...], int], after: dict[tuple[str, ...], int]
 ) -> None:
-    now, then = ({hosts: tuple("abc"[:n]) for hosts, n in each.items()} for each in (before, after))
+    now, then = ([Loss(hosts, tuple("abc"[:n])) for hosts, n in each.items()] for each in (before, after))
     harmed = len(after) > len(before) or sum(after.values()) > sum(before.values())
     assert (remaining._compared(now, then) is not None) == harmed
+
+
+def test_a_repair_takes_no_more_from_a_failure_domain_than_it_must() -> None:
+    """With a on h4, which has most room, v would restart if its host failed, and not if its rack did."""
+    state = snapshot(
+        RESERVING, host("h1", free_mb=5 * GIB), host("h2", free_mb=0), host("h3", free_mb=GIB),
+        host("h4", free_mb=6 * GIB), vm("a", "h3", needs_mb=2 * GIB), vm("b", "h3", needs_mb=4 * GIB),
+        vm("v", "h2", needs_mb=5 * GIB, ha=True), group("g", APART, "a b"),
+    )  # fmt: skip
+    racks = (Domain("r1", frozenset({"h1", "h2"})), Domain("r2", frozenset({"h3", "h4"})))
+    plan = make_plan(state, CLUSTER, options=PlanOptions(domains=racks))
+    assert (moves(plan), plan.costs) == (["a to h1"], ())
 
 
 _LOST = st.dictionaries(st.sampled_from([("h1",), ("h2",), ("h1", "h2")]), st.integers(1, 3))

@@ -17,6 +17,7 @@ from ovirt_placement.planning.remaining import End, Harm, remains
 from ovirt_placement.planning.steps import misfit
 from ovirt_placement.planning.strategies import Solution, StrategyName, solve, strategy
 from ovirt_placement.rules.elements.verdict import Request
+from ovirt_placement.rules.failover.outcomes import Loss
 from ovirt_placement.rules.placement_rules.units import filter_hosts
 from tests.builders import (
     APART,
@@ -314,8 +315,8 @@ def test_what_is_left_out_for_the_ha_reservation_is_said(name: StrategyName, gua
 
 
 def test_a_host_that_may_not_fail_alone_any_more_is_worse_than_two_that_may_not_together() -> None:
-    two, alone = {("h1", "h2"): ("a", "b")}, {("h2",): ("a",)}
-    assert remaining._compared(two, alone) == Harm(("h2",), ("a",), then=1, now=0)
+    two, alone = [Loss(("h1", "h2"), ("a", "b"))], [Loss(("h2",), ("a",))]
+    assert remaining._compared(two, alone) == Harm(("h2",), (), ("a",), then=1, now=0)
     assert remaining._compared(alone, two) is None
 
 
