@@ -3,6 +3,7 @@
 import configparser
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -126,6 +127,15 @@ def test_an_installed_wheel_has_all_that_a_user_needs(installed: Path) -> None:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_installed_command_runs(installed: Path, command: str) -> None:
     _check_runs(installed / "bin" / command, _environment(installed))
+
+
+def test_a_process_of_a_command_does_not_run_the_command_again() -> None:
+    """What multiprocessing starts loads the command that starts it, under another name."""
+    launcher = runpy.run_path(str(CHECKOUT / "packaging/rpm/environment.py"))["LAUNCHER"]
+    code = launcher.format(home="/usr", module="sys", function="exit")
+    exec(code, {"__name__": "__mp_main__"})
+    with pytest.raises(SystemExit):
+        exec(code, {"__name__": "__main__"})
 
 
 def test_the_installed_simulator_runs_alongside(installed: Path, installed_simulator: Path) -> None:

@@ -34,13 +34,15 @@ DEVELOPMENT = {".a", ".c", ".h", ".pc", ".pxd", ".pxi", ".pyx"}
 #: As OR-Tools has it in its library of HiGHS; `$ORIGIN` is as long.
 EMPTY_RUNPATH = b"\0:::::::\0"
 
-#: No file of the caller, nor of the folder that the caller is in, changes what a command imports.
+#: No file of the caller, nor of the folder that the caller is in, changes what a command imports. Processes
+#: that a command starts load its file as a module.
 LAUNCHER = """#!{home}/bin/python3 -sP
 import sys
 
 from {module} import {function}
 
-sys.exit({function}())
+if __name__ == "__main__":
+    sys.exit({function}())
 """
 
 

@@ -11,7 +11,7 @@ from lxml import etree
 from ovirt_placement_web.settings import WebSettings
 from ovirt_scheduler_proxy.settings import Server
 from tests.packages.rpm.machine import CONFIGURATION, Machine
-from tests.packages.rpm.services import ADDRESS, all_started
+from tests.packages.rpm.services import ADDRESS, all_started, until
 from tests.paths import CHECKOUT
 
 pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("rpm")]
@@ -40,6 +40,7 @@ SETTINGS = f"""
 s|^#url = "https:.*|url = "http://{ADDRESS}/ovirt-engine/api"|
 s|^#username = .*|username = "admin@internal"|
 s|^#password_file =|password_file =|
+s|^#mode = .*|mode = "approve"|
 """
 
 
@@ -103,6 +104,11 @@ def test_services_start_by_their_units_and_doctor_finds_nothing(served: Machine)
 def test_the_first_plan_is_shown(served: Machine) -> None:
     said = served.tries("ovirt-enforcer", "plan").stdout
     assert "1 migration, the fewest that repair all that can be repaired (optimal; proven)" in said
+
+
+def test_the_service_makes_plans(served: Machine) -> None:
+    """By processes of its own, which load its command as a module."""
+    until(served, "sh", "-c", "ovirt-enforcer approve --list | grep '^Plan '")
 
 
 def test_the_proxy_offers_our_units(served: Machine) -> None:
