@@ -216,3 +216,37 @@ def test_a_search_that_was_not_answered_is_why_its_rule_is_not_known() -> None:
 def test_with_all_read_there_is_a_verdict_again() -> None:
     assert list(check_lines(rules_check(TAGGED))) == ["No mistakes in 1 placement rule."]
     assert judge(TAGGED, CLUSTER, HaSettings()).state is not ReservationState.UNKNOWN
+
+
+#: One leaves a host that is emptied: once it has arrived, nothing has room for it but where it is.
+ARRIVING = snapshot(
+    cluster(ha_reservation=True),
+    host("h1", status="preparing_for_maintenance"),
+    host("h2"),
+    vm("v0", "h1", ha=True, status="migrating", migrating_to="h2"),
+)
+_MOMENT = "each failure is survived at this moment; "
+
+
+@pytest.mark.parametrize(
+    ("state", "why"),
+    [
+        pytest.param(ARRIVING, "that of h2 is not once v0 is on h2", id="it arrives"),
+        pytest.param(
+            replace(ARRIVING, vms=(replace(ARRIVING.vms[0], migrating_to=None),)),
+            "where these VMs go is not known: v0", id="nobody knows where",
+        ),
+    ],
+)  # fmt: skip
+def test_everything_says_that_safe_does_not_last(state: Snapshot, why: str) -> None:
+    found = check(state, CLUSTER)
+    assert (found.safe, found.losses, found.doubt, found.failures_survived) == (None, (), _MOMENT + why, 0)
+    known = survived(state, CLUSTER)
+    assert known is not None
+    assert known.count == 0
+    status = cluster_status(state, CLUSTER)
+    health, reasons = judge_health(None, (), (status,), None, None)
+    text = "not all failures of hosts could be judged while VMs are on their way (ovirt-placement ha-check)"
+    assert (status.ha_safe, health, reasons) == (None, Health.DEGRADED, (f"cluster {CLUSTER}: {text}",))
+    verdict = judge(state, CLUSTER, HaSettings())
+    assert (verdict.state, verdict.facts["reason"]) == (ReservationState.UNKNOWN, found.doubt)

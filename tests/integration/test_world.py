@@ -41,6 +41,8 @@ def migrated(engine: Engine, dice: random.Random) -> Iterator[tuple[str, World]]
 def arrived(engine: Engine, dice: random.Random) -> Iterator[tuple[str, World]]:
     vm, target = (dice.choice(some).id for some in (engine.snapshot().vms, engine.snapshot().hosts))
     engine.vms.migrate(vm, host_id=target)
+    while dice.random() < 0.9 and engine.snapshot().vm_by_id[vm].host != target:
+        engine.advance(0.4)  # until the target has it, perhaps, and has not reported it up
     under_way = engine.snapshot()
     engine.advance(10 * A_MINUTE)
     yield "arrived", World(under_way).arrived({vm: target}, source_freed=True)

@@ -109,6 +109,8 @@ def _why_unknown(snapshot: Snapshot, of_hosts: HaCheck, checks: Sequence[HaCheck
     if count := len(of_hosts.lost):
         vms = listed([vm_name(one.vm, snapshot) for one in of_hosts.lost[:_MOST_VMS]])
         return f"{counted(count, 'VM')} {be(count)} down: {vms}"
+    if why := next((one.doubt for one in checks if one.doubt), ""):
+        return why
     left = sum(one.unjudged + len(one.unknown) for one in checks)
     sets = f"{counted(left, 'set')} of failing hosts {be(left)}"
     return f"{sets} not judged; see: ovirt-placement ha-check"
@@ -144,7 +146,5 @@ def judge(snapshot: Snapshot, cluster: str, settings: HaSettings) -> Reservation
     except UserError as error:
         return unknown(snapshot, cluster, str(error))
     of_hosts = check(snapshot, cluster)
-    if of_hosts.doubt and not of_hosts.lost:
-        return unknown(snapshot, cluster, of_hosts.doubt)
     of_domains = check(snapshot, cluster, domains=domains) if domains else None
     return verdict_of(snapshot, cluster, of_hosts, of_domains, time.monotonic() - began)

@@ -18,7 +18,7 @@ from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.planning.problem.build_problem import PlanOptions, asking
 from ovirt_placement.planning.steps import end_of
 from ovirt_placement.rules.catalogue import order
-from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.doubts import doubt, under_way
 from ovirt_placement.rules.elements.placement import World, expected_by_engine, moved_by_engine
 from ovirt_placement.rules.elements.resources import required_mb, vms_coming_to
 from ovirt_placement.rules.elements.rule import Rule
@@ -161,17 +161,21 @@ _USUALLY: Final = 2
 def survived(snapshot: Snapshot, cluster: str) -> ForeseenFailures | None:
     """How many hosts may fail: none while a VM is lost already; None if there is no highly available VM.
 
-    Of what is not known yet nothing is proven.
+    Of what is not known yet nothing is proven; what is on its way a failure may meet at either end.
     """
     if find_lost(snapshot, cluster):
         return ForeseenFailures(0, exact=True)
     if not any(vm.ha and vm.cluster == cluster and vm.host for vm in snapshot.vms):
         return None
-    if doubt(snapshot, cluster):
+    coming = under_way(snapshot, cluster)
+    if doubt(snapshot, cluster) or coming.leaving:
         return ForeseenFailures(0, exact=False)
-    measure = Starts(snapshot, cluster)
-    most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
-    return judge_failures(snapshot, measure, most, DEFAULT_BUDGET).survived_at_once(most)
+    found = []
+    for state in filter(None, (snapshot, coming.end)):
+        measure = Starts(state, cluster)
+        most = min(len(measure.hosts), max(_USUALLY, snapshot.cluster_by_id[cluster].ha_failures))
+        found.append(judge_failures(state, measure, most, DEFAULT_BUDGET).survived_at_once(most))
+    return min(found, key=lambda one: (one.count, not one.exact))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,9 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from ovirt_placement.model import Host, Snapshot, Vm
+from ovirt_placement.model.names import counted, host_name, vm_name
 from ovirt_placement.model.snapshot import grouped
+from ovirt_placement.rules.elements.placement import World, moved_by_engine, target_unknown
 from ovirt_placement.rules.elements.resources import required_mb
 from ovirt_placement.rules.elements.verdict import unread
 from ovirt_placement.rules.placement_rules.in_force import not_known_yet
@@ -139,3 +141,53 @@ def uncounted(snapshot: Snapshot, cluster: str) -> str:
     if len(hosts) > _MOST_NAMED:
         named += f" and {len(hosts) - _MOST_NAMED} more"
     return f"the engine has not counted the memory of all VMs on {named} yet"
+
+
+class UnderWay(NamedTuple):
+    """What is on its way in a cluster: a failure may meet it at either end."""
+
+    #: Once all has arrived of which it is known where; None if nothing is on its way.
+    end: Snapshot | None
+    #: What differs then, in words.
+    arrival: str
+    #: The VMs that leave for hosts which are not known, in words; empty if there are none.
+    leaving: str
+
+
+def under_way(snapshot: Snapshot, cluster: str) -> UnderWay:
+    """What migrates, starts, or is to leave a host that is prepared for maintenance."""
+    emptied = {one.id for one in snapshot.hosts if one.status == "preparing_for_maintenance"}
+    going: dict[str, str] = {}
+    leaving = []
+    for vm in (one for one in snapshot.vms if one.cluster == cluster):
+        *_, target = (vm.host, *snapshot.pending_hosts.get(vm.id, ()))
+        stays = target == vm.host and not vm.migratable and not moved_by_engine(vm)
+        if target_unknown(snapshot, vm.id) or (target in emptied and not stays):
+            leaving.append(vm.id)
+        elif target != vm.host and target in snapshot.host_by_id:
+            going[vm.id] = target
+    return UnderWay(
+        _arrived(snapshot, going) if going else None,
+        _few([f"{vm_name(vm, snapshot)} is on {host_name(host, snapshot)}" for vm, host in going.items()]),
+        _few([vm_name(vm, snapshot) for vm in leaving]),
+    )
+
+
+def _arrived(snapshot: Snapshot, going: Mapping[str, str]) -> Snapshot:
+    """The state once VMs are there; what is but meant, or expected, has taken no memory there yet."""
+    known = snapshot.vm_by_id
+    meant = {
+        vm: host
+        for vm, host in going.items()
+        if vm in snapshot.unconfirmed or known[vm].status not in ("migrating", "down")
+    }
+    taken = {vm: host for vm, host in going.items() if vm not in meant}
+    moved = {vm: host for vm, host in meant.items() if known[vm].host is not None}
+    begun = {vm: host for vm, host in meant.items() if vm not in moved}
+    return World(snapshot).arrived(taken, source_freed=True).migrated(moved).running(begun).snapshot
+
+
+def _few(words: Sequence[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = len(words) - _MOST_NAMED
+    return ", ".join(words[:_MOST_NAMED]) + (f" and {counted(more, 'VM')} more" if more > 0 else "")

@@ -196,6 +196,17 @@ def test_a_domain_that_nobody_knows_makes_the_answer_unknown() -> None:
     )
 
 
+def test_what_is_safe_until_a_migration_ends_is_not_known_and_a_domain_that_is_not_is_reported() -> None:
+    h1, h2, h3 = STATE.hosts
+    a, b, big = STATE.vms
+    hosts = h1, replace(h2, status="preparing_for_maintenance"), h3
+    state = replace(STATE, hosts=hosts, vms=(a, replace(b, status="migrating", migrating_to="h1"), big))
+    found = judge(state, "c1", domains(spare=("h3",)))
+    reason = "each failure is survived at this moment; that of h1 is not once b is on h1"
+    assert (found.state, found.facts.get("reason")) == (ReservationState.UNKNOWN, reason)
+    assert judge(state, "c1", domains(rack=("h1", "h2"))).state is ReservationState.UNSAFE
+
+
 @pytest.mark.parametrize("of_hosts", [True, None])
 @pytest.mark.parametrize("of_domains", [True, None, "there are none"])
 def test_safe_is_what_is_proven_of_hosts_and_of_domains(

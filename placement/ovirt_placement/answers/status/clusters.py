@@ -259,7 +259,8 @@ def _light(one: ClusterStatus) -> Iterator[str]:
     if one.doubt:
         yield f"cluster {one.cluster.name}: no verdict, and nothing is planned: {one.doubt}"
     elif one.ha_reservation and one.ha_safe is None:
-        yield f"cluster {one.cluster.name}: not all failures of hosts could be judged"
+        moving = " while VMs are on their way (ovirt-placement ha-check)" if one.vms_on_their_way else ""
+        yield f"cluster {one.cluster.name}: not all failures of hosts could be judged{moving}"
 
 
 def disabled_text(units: Sequence[str]) -> str:

@@ -242,7 +242,11 @@ class World:
     def arrived(self, going: Mapping[str, str], *, source_freed: bool) -> World:
         """VMs that were on their way, by VM and host, are there; their room there was handed out before."""
         known = self.snapshot.vm_by_id
-        left = grouped((known[vm].host, known[vm]) for vm in going if source_freed)
+        left = grouped(
+            (known[vm].host, known[vm])
+            for vm, host in going.items()
+            if source_freed and known[vm].host != host  # handed over already, it is not up there yet
+        )
         return self._after(
             {vm: replace(known[vm], host=host, status="up", migrating_to=None) for vm, host in going.items()},
             [with_left(host, *left[host.id]) if host.id in left else host for host in self.snapshot.hosts],

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Snapshot, Vm
-from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.doubts import doubt, under_way
 from ovirt_placement.rules.elements.assignment import Block, Budget, BudgetSpentError, Resources
 from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.ranks import ranked
@@ -108,11 +108,14 @@ class Reserve:
                     return False
         return True
 
-    def lost_by(self, vms: tuple[str, ...], host: str, after: Snapshot, budget: Budget) -> Loss | None:
-        """A failure that is survived now, and is not once the VMs are on a host, as in the state `after`.
+    def lost_by(self, vms: tuple[str, ...], host: str, alone: Vm | None, budget: Budget) -> Loss | None:
+        """A failure that is survived now, and is not once the VMs are on a host; `alone` is one that starts.
 
         Raises `BudgetSpentError`.
         """
+        if alone is not None and self.bears(alone, host, budget):
+            return None
+        after = World(self.snapshot).come_to(vms, host).snapshot
         budget.spend((len(after.vms) + len(after.hosts)) // _PER_STEP)
         measure = Starts(after, self.cluster)
         for sweep in self.sweeps:
@@ -322,16 +325,18 @@ def _judged(snapshot: Snapshot, request: Request) -> Iterator[tuple[str, Reason]
         return
     vms = tuple(vm.id for vm in known)
     now = _with_expected(snapshot, vms)
-    reserve = reserve_of(now, cluster.id, cluster.ha_failures, domains_of(now, request.parameters))
+    domains = domains_of(now, request.parameters)
+    # What is on its way a failure may meet at either end.
+    states = filter(None, (now, under_way(now, cluster.id).end))
+    reserves = [reserve_of(one, cluster.id, cluster.ha_failures, domains) for one in states]
     alone = starting[0] if len(vms) == len(starting) == 1 else None
     budget = Budget(_STEPS)
     # The engine may know one already that has come to the cluster since.
     here = {host.id for host in now.hosts_of_cluster.get(cluster.id, ())}
-    for host in sorted(filter(here.__contains__, request.candidate_hosts), key=reserve.room_mb, reverse=True):
+    candidates = filter(here.__contains__, request.candidate_hosts)
+    for host in sorted(candidates, key=reserves[0].room_mb, reverse=True):
         try:
-            if alone is not None and reserve.bears(alone, host, budget):
-                continue
-            lost = reserve.lost_by(vms, host, World(now).come_to(vms, host).snapshot, budget)
+            lost = next(filter(None, (one.lost_by(vms, host, alone, budget) for one in reserves)), None)
         except BudgetSpentError:
             yield host, Reason(RESERVE_UNKNOWN)
             continue

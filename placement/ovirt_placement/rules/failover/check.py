@@ -11,13 +11,14 @@ starts that all filters let through, and "lost" is proven.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from types import MappingProxyType
 
 from msgspec.structs import asdict, replace
 
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.doubts import doubt
+from ovirt_placement.rules.doubts import doubt, under_way
 from ovirt_placement.rules.elements.assignment import (
     Block,
     Budget,
@@ -279,8 +280,8 @@ def check(
     other.
     VMs on hosts that do not answer, or that crashed, are lost already: whether they could start now is asked
     of all of them together. A domain may name such hosts as well.
-    What the budget leaves open is counted, never guessed, and the worst sets are looked for. The answer is
-    the same with any examiner of failures (by default this process).
+    What is on its way a failure may meet at either end. What the budget leaves open is counted, never
+    guessed, and the worst sets are looked for. The answer is the same with any examiner of failures.
     """
     if failures is None:
         failures = snapshot.cluster_by_id[cluster_id].ha_failures if domains is None else 1
@@ -288,7 +289,10 @@ def check(
     measure = Starts(snapshot, cluster_id, everywhere=True)
     by_starts = _judge(question, measure, failures, domains, spread)
     lost = judge_lost(snapshot, cluster_id, steps)
+    again = partial(check, failures=failures, steps=steps, domains=domains, spread=spread)
     why = doubt(snapshot, cluster_id)
+    if by_starts.safe and not lost and not why:
+        why = _until_arrival(snapshot, cluster_id, again)
     safe = False if lost else None if why else by_starts.safe
     return HaCheck(
         **asdict(by_starts) | {"safe": safe, "losses": tuple(name_lost(measure, by_starts.losses))},
@@ -299,6 +303,20 @@ def check(
         lost=lost,
         outside=tuple(find_outside(snapshot, cluster_id)),
     )
+
+
+def _until_arrival(snapshot: Snapshot, cluster_id: str, judge: Callable[[Snapshot, str], HaCheck]) -> str:
+    """Why a cluster is not called safe that is so at this moment; empty if it stays safe."""
+    coming = under_way(snapshot, cluster_id)
+    end = judge(coming.end, cluster_id) if coming.end and not coming.leaving else None
+    if end is None or end.safe:
+        later = coming.leaving and f"where these VMs go is not known: {coming.leaving}"
+    elif end.losses:
+        names = end.losses[0].domains or [snapshot.host_by_id[host].name for host in end.losses[0].hosts]
+        later = f"that of {' and '.join(names)} is not once {coming.arrival}"
+    else:
+        later = f"not all are judged for when {coming.arrival}"
+    return later and f"each failure is survived at this moment; {later}"
 
 
 #: How much it may cost to name who is lost, as steps, and how many more it costs to ask about a VM.

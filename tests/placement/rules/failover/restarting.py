@@ -81,17 +81,51 @@ def crash(state: Snapshot, failed: tuple[str, ...]) -> Snapshot:
     return replace(state, hosts=tuple(hosts), vms=tuple(vms), pending=tuple(pending))
 
 
+def lost_later(state: Snapshot, failing: Sequence[str], most: int) -> bool:
+    """Whether a failure may not be survived once all has arrived, or nobody knows where a VM goes."""
+    emptied = {host.id for host in state.hosts if host.status == "preparing_for_maintenance"}
+    for vm in (one for one in state.vms if one.cluster == CLUSTER):
+        *_, target = ("", *heading(state, vm.id))
+        if target == vm.host and (vm.status == "migrating" and not vm.migrating_to):
+            return True
+        if target in emptied and (target != vm.host or vm.migratable):
+            return True
+    return bool(lost_sets(arrive(state), failing, most))
+
+
+def arrive(state: Snapshot) -> Snapshot:
+    """All VMs of the cluster are where they were going; those that migrate have their memory there."""
+    for vm in (one for one in state.vms if one.cluster == CLUSTER):
+        *_, target = ("", *heading(state, vm.id))
+        if target in ("", vm.host):
+            continue
+        begun = vm.status in ("migrating", "down")
+        there = replace(vm, host=target, status="up", migrating_to=None)
+        if not begun:
+            state = with_less(state, vm, target)
+        if vm.host is not None:
+            state = with_less(state, vm, vm.host, sign=-1)
+        state = replace(
+            state,
+            vms=tuple(there if one.id == vm.id else one for one in state.vms),
+            pending=tuple(entry for entry in state.pending if not begun or entry.vm != vm.id),
+        )
+    return state
+
+
 def launch(state: Snapshot, vm_id: str, host_id: str) -> Snapshot:
     filled = with_less(state, state.vm_by_id[vm_id], host_id)
     return replace(filled, pending=(*state.pending, Pending(vm=vm_id, host=host_id)))
 
 
-def with_less(state: Snapshot, vm: Vm, host_id: str) -> Snapshot:
+def with_less(state: Snapshot, vm: Vm, host_id: str, sign: int = 1) -> Snapshot:
     """It takes all of its memory of what can be handed out, and of what is physically free what it used."""
 
     def filled(host: Host) -> Host:
-        free = None if host.memory_free_mb is None else max(0, host.memory_free_mb - used_mb(vm))
-        return replace(host, free_mb=host.free_mb - needed_mb(vm), memory_free_mb=free)
+        free = host.memory_free_mb
+        if free is not None:
+            free = min(max(0, free - sign * used_mb(vm)), max(free, host.memory_mb))
+        return replace(host, free_mb=host.free_mb - sign * needed_mb(vm), memory_free_mb=free)
 
     return replace(state, hosts=tuple(filled(one) if one.id == host_id else one for one in state.hosts))
 

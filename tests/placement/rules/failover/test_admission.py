@@ -22,7 +22,7 @@ from ovirt_placement.rules.failover.admission import (
 from ovirt_placement.units import PARAMETERS
 from tests.builders import APART, CLUSTER, TOGETHER, cluster, group, host, snapshot, vm
 from tests.examples import examples
-from tests.placement.rules.failover.restarting import lost_sets, used_mb, with_less
+from tests.placement.rules.failover.restarting import arrive, lost_sets, used_mb, with_less
 from tests.placement.rules.failover.test_check import HOSTS, VMS, worlds
 
 RESERVING = cluster(ha_reservation=True)
@@ -75,6 +75,10 @@ OFF = replace(FULL, clusters=(cluster(),))
 GIANT = vm("giant", "h2", ha=True, needs_mb=50_000)
 TWO_MAY_FAIL = replace(RESERVING, ha_failures=2)
 PAIR = (RESERVING, host("h1"), vm("db", "h1", ha=True, needs_mb=1000), vm("new"))
+EMPTIED = (
+    RESERVING, host("h1", status="preparing_for_maintenance"), host("h2", free_mb=4000),
+    host("h3", free_mb=4000), vm("db", "h1", ha=True, needs_mb=4000, status="migrating", migrating_to="h2"),
+)  # fmt: skip
 APART_FROM_DB = group("g", APART, "db new")
 
 
@@ -99,6 +103,10 @@ APART_FROM_DB = group("g", APART, "db new")
         pytest.param(
             replace(tight(vm("new", needs_mb=100)), affinity_groups=(APART_FROM_DB,)), "new", "h1 h2 h3",
             True, "h1 h2 h3", id="apart, and a third host",
+        ),
+        pytest.param(
+            snapshot(*EMPTIED, NEW), "new", "h2 h3", True, "h2",
+            id="what is needed once a migration has arrived",
         ),
         pytest.param(snapshot(*PAIR, host("h2"), APART_FROM_DB), "new", "h1 h2", True, "h1", id="apart"),
         pytest.param(
@@ -182,22 +190,28 @@ def test_what_takes_too_long_is_accepted_with_a_note(monkeypatch: pytest.MonkeyP
 
 
 def check_starts(state: Snapshot, name: str, hosts: tuple[str, ...], **parameters: str) -> None:
-    """Exactly the starts are refused after which less is survived."""
-    up, failures = (
-        [one.id for one in state.hosts_of_cluster[CLUSTER] if one.up],
-        state.clusters[0].ha_failures,
-    )
-    lost_before, found = lost_sets(state, up, failures), asked(state, name, " ".join(hosts), **parameters)
+    """Exactly the starts are refused after which less is survived, now or once all has arrived."""
+    found = asked(state, name, " ".join(hosts), **parameters)
+    now, then = lost_by_start(state, name, hosts), lost_by_start(arrive(state), name, hosts)
+    for place in hosts:
+        assert found[place].accepted is not bool(now[place] or then[place]), (place, now, then)
+
+
+def lost_by_start(state: Snapshot, name: str, hosts: tuple[str, ...]) -> dict[str, list[tuple[str, ...]]]:
+    """By host, what is survived no more once the VM runs there."""
+    up = [one.id for one in state.hosts_of_cluster[CLUSTER] if one.up]
+    failures, found = state.clusters[0].ha_failures, {}
+    lost_before = lost_sets(state, up, failures)
     for place in hosts:
         vms = (replace(one, host=place, status="up") if one.id == name else one for one in state.vms)
         after = replace(with_less(state, state.vm_by_id[name], place), vms=tuple(vms))
         # A set that contains one which is lost counts as lost.
-        lost = [
+        found[place] = [
             failed
             for failed in lost_sets(after, up, failures)
             if not any(set(one) <= set(failed) for one in lost_before)
         ]
-        assert found[place].accepted is not bool(lost), (place, lost)
+    return found
 
 
 @st.composite

@@ -32,7 +32,7 @@ from tests.builders import (
     vm,
 )
 from tests.examples import examples
-from tests.placement.rules.failover.restarting import lost_sets, passes, smallest, survives
+from tests.placement.rules.failover.restarting import lost_later, lost_sets, passes, smallest, survives
 
 KEYED = cluster(scheduling_policy=SchedulingPolicy(filters=("PlacementKeyFilter",)))
 THREE = (host("h1"), host("h2"), host("h3"))
@@ -58,6 +58,10 @@ PAGED = {"custom_properties": {"hugepages": "2048"}}
 CRAMPED = {"memory_mb": 0, "memory_free_mb": 5000, "swap_free_mb": 0}
 TWO, FULL = (host("h1"), host("h2")), (host("h1"), host("h2", free_mb=0))
 COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migrating_to="h1"))
+GOING = {"status": "migrating", "migrating_to": "h2"}
+EMPTIED = host("h1", status="preparing_for_maintenance"), host("h2")
+EXPECTED = replace(pending("b", "h2"), expected=True)
+SCANT = host("h1"), host("h2", free_mb=5000)
 
 
 @pytest.mark.parametrize(
@@ -77,13 +81,21 @@ COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migr
             id="to the engine, a positive group without hosts leaves none",
         ),
         pytest.param(
-            (*FULL, A, vm("b", "h1", needs_mb=4096, status="migrating", migrating_to="h2")), True,
-            id="what was leaving gives back the memory promised to it",
+            (*FULL, A, vm("b", "h1", needs_mb=4096, status="migrating", migrating_to="h2")), None,
+            id="what was leaving gives back the memory promised to it, until it has arrived",
         ),
         pytest.param(
             (*FULL, A, vm("b", "h1", needs_mb=4096), pending("b", "h2")), False,
             id="what is only expected to leave has taken nothing",
         ),
+        pytest.param((*TWO, vm("b", "h1", **GOING)), True, id="safe at both ends of a migration"),
+        pytest.param((*EMPTIED, ha("b", "h1", **GOING)), None, id="no way back from where it migrates"),
+        pytest.param((*EMPTIED, ha("b", "h1", migratable=False)), True, id="what cannot leave stays"),
+        pytest.param((*EMPTIED, vm("b", "h1")), None, id="it leaves, and where it goes is not known"),
+        pytest.param((*TWO, vm("b", "h1", status="migrating")), None, id="a target that is not known"),
+        pytest.param((*FULL, ha("b", None), pending("b", "h1")), None, id="a start has taken its room"),
+        pytest.param((*TWO, ha("b", None), EXPECTED), True, id="an expected start, with room elsewhere"),
+        pytest.param((*SCANT, A, vm("b"), EXPECTED), None, id="an expected start takes its room"),
         pytest.param((*COMING, group("g", APART, "a b")), False, id="a rival on its way there stays"),
         pytest.param((*COMING, group("g", TOGETHER, "a b")), True, id="a peer on its way there stays"),
         pytest.param((cluster(ha_failures=2), *TWO, A), False, id="the cluster sets that two may fail"),
@@ -104,7 +116,7 @@ COMING = (*TWO, host("h3", free_mb=0), A, vm("b", "h2", status="migrating", migr
         pytest.param((host("h1"), host("h2", failover=True), A), True, id="a failover host is a home"),
     ],
 )  # fmt: skip
-def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool) -> None:
+def test_each_state_is_safe_or_not(parts: tuple[build.Part, ...], safe: bool | None) -> None:
     assert of(*parts).safe is safe
 
 
@@ -206,7 +218,7 @@ def test_what_is_on_its_way_to_a_host_that_does_not_answer_stays_and_takes_its_p
 
 @pytest.mark.parametrize("status", ["preparing_for_maintenance", "non_operational"])
 def test_a_host_that_answers_and_is_not_up_may_fail_as_well(status: str) -> None:
-    parts = host("h1", status=status), ha("a", "h1")
+    parts = host("h1", status=status), ha("a", "h1", migratable=False)
     assert of(*parts, host("h2")).safe is True
     full = of(*parts, host("h2", free_mb=1024), host("h3", free_mb=1024))
     assert [(loss.hosts, loss.unplaced) for loss in full.losses] == [(("h1",), ("a",))]
@@ -380,7 +392,7 @@ def test_safe_is_an_order_of_starts_that_all_filters_let_through(state: Snapshot
     found = check(state, CLUSTER, failures)
     lost = lost_sets(state, failing, failures)
     assert [loss.hosts for loss in found.losses] == smallest(lost)
-    assert found.safe is (not lost and not gone)
+    assert found.safe is (False if lost or gone else None if lost_later(state, failing, failures) else True)
     assert {one.vm for one in found.lost} == gone
     assert not gone or all(one.home for one in found.lost) == survives(state, silent)
     assert (found.unjudged, found.unknown) == (0, ())
