@@ -30,7 +30,7 @@ _CONCERN = {
     "placement/ovirt_placement/planning/": ("tests/integration", "tests/enforcer/safety"),
     "placement/ovirt_placement/units/": ("tests/plugins", "tests/integration", "tests/placement/inventory"),
     "placement/ovirt_placement/store/": ("tests/enforcer/leaders",),
-    "enforcer/": ("tests/enforcer/faults/test_faults.py", "tests/endurance/test_soak_enforcing.py"),
+    "enforcer/": ("tests/enforcer/faults/test_faults.py", "tests/integration/test_two_administrators.py"),
     "docs/developers/": ("tests/developers",),
     "docs/": ("tests/docs", "tests/release/test_site.py"),
     "demo/": ("tests/integration/test_demo.py",),

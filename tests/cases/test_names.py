@@ -19,12 +19,13 @@ from ovirt_placement.model.names import value_of
 from ovirt_placement.model.record import RuleDomain
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from tests.builders import APART, cluster, group, host, key, node_key, rule, snapshot, vm
-from tests.cases.conftest import STATES
 from tests.enforcer.gates.judging import gates
+from tests.golden.questions import STATES
+from tests.paths import DATA
 from tests.placement.rules.placement_keys.nodes import keyed
 
-STATE = state_file.load(STATES / "names.json")
-CONFIG = STATES / "names.toml"
+STATE = state_file.load(STATES["names"])
+CONFIG = DATA / "cases" / "names.toml"
 #: Where the configuration of the case is wrong.
 FAULTS = (
     '[enforcer] groups: there is no affinity group or placement rule aprat; did you mean "apart"?',
@@ -46,7 +47,7 @@ _SECTIONS: dict[type, str] = {EnforcerSettings: "enforcer", HaSettings: "ha"}
 
 def test_status_names_each_and_what_it_is_like(capsys: pytest.CaptureFixture[str]) -> None:
     """The commands of the enforcer and of the placement answer alike."""
-    status = main(["status", "--state", str(STATES / "names.json"), "--config", str(CONFIG)])
+    status = main(["status", "--state", str(STATES["names"]), "--config", str(CONFIG)])
     text = capsys.readouterr().out
     assert status == 3
     assert "5 names match nothing: [enforcer] groups:" in text
@@ -133,7 +134,7 @@ def test_rules_keys_and_policies_are_looked_at_as_well() -> None:
 
 
 def test_a_pattern_protects_in_maintenance_too_unless_that_is_not_wished() -> None:
-    state = state_file.load(STATES / "names-with-pattern.json")
+    state = state_file.load(STATES["names-with-pattern"])
     (protected,) = (one for one in state.vms if one.name == "pbs-1")
     assert protected.host is not None
     emptied = replace(state, draining_hosts=(protected.host,))

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ovirt_enforcer.settings import EnforcerSettings, Mode
 from ovirt_placement.answers.placement import where
 from ovirt_placement.answers.plans.what_if import WhatIfDocument, lines, measures, preview
 from ovirt_placement.answers.status import EnforcementRecord
@@ -35,8 +34,8 @@ from tests.builders import (
     snapshot,
     vm,
 )
-from tests.cases.conftest import STATES, Ask
-from tests.enforcer.gates.judging import gates
+from tests.golden.questions import STATES, ask_about
+from tests.paths import DATA
 
 #: All that is violated is repaired by these moves, some VMs at once.
 REPAIRED_BY = {
@@ -52,21 +51,21 @@ REPAIRED_BY = {
 
 @pytest.mark.parametrize("name", sorted(REPAIRED_BY))
 def test_what_can_be_repaired_is_not_proven_to_be_beyond_repair(name: str) -> None:
-    state = state_file.load(STATES / "plans" / f"{name}.json")
+    state = state_file.load(DATA / "cases" / "plans" / f"{name}.json")
     plan = make_plan(state, state.clusters[0].id)
     where = {vm: step.target for step in plan.steps for vm in step.vms}
     assert where == REPAIRED_BY[name] or not (plan.proven and plan.remaining)
 
 
 def test_a_rule_that_cannot_be_satisfied_keeps_no_group_where_it_must_not_be() -> None:
-    state = state_file.load(STATES / "plans" / "group-in-two-domains.json")
+    state = state_file.load(DATA / "cases" / "plans" / "group-in-two-domains.json")
     plan = make_plan(state, state.clusters[0].id)
     assert [(step.vms, step.target) for step in plan.steps] == [(("v0", "v2"), "h0")]
     assert (plan.refused, [one.groups for one in plan.remaining]) == ((), [("rule:r1",)])
 
 
-def test_a_host_that_does_not_answer_is_the_reason_and_is_named_once(ask: Ask) -> None:
-    text = ask("ovirt-enforcer maintenance plan --cluster c", "host-without-answer").text
+def test_a_host_that_does_not_answer_is_the_reason_and_is_named_once() -> None:
+    text = ask_about("ovirt-enforcer maintenance plan --cluster c", "host-without-answer").text
     assert (
         "  No round for h4:\n    - the host has status non_responsive, so that its VMs cannot leave it\n"
         in text
@@ -74,21 +73,11 @@ def test_a_host_that_does_not_answer_is_the_reason_and_is_named_once(ask: Ask) -
     assert "--stop" not in text
 
 
-def test_what_may_be_relaxed_has_a_name(ask: Ask) -> None:
-    text = ask("ovirt-enforcer maintenance plan --cluster c", "ha-apart-on-two-hosts").text
+def test_what_may_be_relaxed_has_a_name() -> None:
+    text = ask_about("ovirt-enforcer maintenance plan --cluster c", "ha-apart-on-two-hosts").text
     assert "Without affinity group apart alone, there is still no round" in text
     assert not re.search(r"Without +alone|\bto :|: *$", text.split("No round for h1:")[0])
     assert "Without  " not in text
-
-
-def test_an_upgrade_that_was_never_ended_is_why_nothing_is_repaired(ask: Ask) -> None:
-    said = ask("ovirt-placement status", "flag-of-an-upgrade")
-    assert said.status == 3
-    assert "the cluster is being upgraded (role-2024): nothing is migrated until that is over" in said.text
-    state = state_file.load(STATES / "flag-of-an-upgrade.json")
-    plan = make_plan(state, "c")
-    closed = gates(EnforcerSettings(mode=Mode.ENFORCE)).blocked_reason(state, "c", plan.steps[0], plan)
-    assert (closed.gate, "role-2024" in str(closed)) == ("cluster_upgrade", True)
 
 
 def test_a_migration_that_the_engine_refused_makes_nothing_degraded() -> None:
@@ -99,31 +88,31 @@ def test_a_migration_that_the_engine_refused_makes_nothing_degraded() -> None:
     assert judge(None, (), (), failed, None)[0] is Health.DEGRADED
 
 
-def test_the_way_to_restore_a_reservation_helps_as_it_is_said(ask: Ask, tmp_path: Path) -> None:
-    checked = ask("ovirt-placement ha-check", "reservation-to-restore")
+def test_the_way_to_restore_a_reservation_helps_as_it_is_said(tmp_path: Path) -> None:
+    checked = ask_about("ovirt-placement ha-check", "reservation-to-restore")
     assert checked.status == 1
     assert "with [enforcer.ha] repair = true (docs/ha.md):\n  ovirt-enforcer plan" in checked.text
     config = tmp_path / "config.toml"
     config.write_text("[enforcer.ha]\nrepair = true\n")
-    planned = ask(f"ovirt-enforcer plan --config {config}", "reservation-to-restore")
+    planned = ask_about(f"ovirt-enforcer plan --config {config}", "reservation-to-restore")
     assert planned.text.startswith("Cluster c: 1 migration")
 
 
 @pytest.mark.parametrize("state", ["no-host-up", "one-draining-host"])
 @pytest.mark.parametrize("strategy", ["greedy", "optimal", "random"])
-def test_where_no_host_is_up_a_plan_says_so(ask: Ask, state: str, strategy: str) -> None:
-    answer = ask(f"ovirt-enforcer plan --strategy {strategy}", state)
+def test_where_no_host_is_up_a_plan_says_so(state: str, strategy: str) -> None:
+    answer = ask_about(f"ovirt-enforcer plan --strategy {strategy}", state)
     assert answer.status == 4
     assert "no host is up" in answer.text
-    assert "no VM is migrated" in ask("ovirt-enforcer simulate-policy", state).text
+    assert "no VM is migrated" in ask_about("ovirt-enforcer simulate-policy", state).text
 
 
-def test_the_hosted_engine_leaves_by_the_engine_itself(ask: Ask) -> None:
-    found = ask("ovirt-placement what-if --maintenance h1 --fail-if staying", "hosted-engine")
+def test_the_hosted_engine_leaves_by_the_engine_itself() -> None:
+    found = ask_about("ovirt-placement what-if --maintenance h1 --fail-if staying", "hosted-engine")
     assert found.status == 0
     assert "HostedEngine is moved by the engine itself, probably to h3" in found.text
     assert "cannot leave" not in found.text
-    planned = ask("ovirt-enforcer maintenance plan h1", "hosted-engine").text
+    planned = ask_about("ovirt-enforcer maintenance plan h1", "hosted-engine").text
     assert "HostedEngine is moved by the engine itself" in planned
 
 
@@ -148,8 +137,8 @@ _HOSTS = ("h0", "h1", "h2")
 _VMS = ("a", "b", "c", "d")
 
 
-def test_a_busy_host_is_relieved_by_a_vm_that_breaks_no_soft_group(ask: Ask) -> None:
-    found = ask("ovirt-enforcer simulate-policy --repair hard,soft", "balance-and-soft-group")
+def test_a_busy_host_is_relieved_by_a_vm_that_breaks_no_soft_group() -> None:
+    found = ask_about("ovirt-enforcer simulate-policy --repair hard,soft", "balance-and-soft-group")
     assert "settles after 1 migration" in found.text
     assert "LOOP" not in found.text
 
@@ -214,24 +203,24 @@ def test_a_move_that_breaks_no_soft_group_comes_first(
 
 
 # -- What a change or a start would cost, asked before it is made.
-def test_room_is_made_by_the_one_migration_that_does(ask: Ask) -> None:
-    found = ask("ovirt-enforcer make-room db-2", "make-room")
+def test_room_is_made_by_the_one_migration_that_does() -> None:
+    found = ask_about("ovirt-enforcer make-room db-2", "make-room")
     assert "VM db-2 can start on host node2 after 1 migration, no fewer will do:" in found.text
     assert "  1. db-1 from node2 to " in found.text
 
 
-def test_cpus_that_a_vm_has_for_itself_are_no_others(ask: Ask) -> None:
+def test_cpus_that_a_vm_has_for_itself_are_no_others() -> None:
     """14 of 16; the simulated engine counts as well."""
     why = "has 2 cores that are no VM's own, and VM x has more CPUs"
-    assert f"h1    refused  {why}" in ask("ovirt-placement why x h1", "dedicated-cpus").text
-    checked = ask("ovirt-placement ha-check", "dedicated-cpus")
+    assert f"h1    refused  {why}" in ask_about("ovirt-placement why x h1", "dedicated-cpus").text
+    checked = ask_about("ovirt-placement ha-check", "dedicated-cpus")
     assert (checked.status, f"If h2 failed:\n  x: h1: {why}" in checked.text) == (1, True)
-    state = state_file.load(STATES / "dedicated-cpus.json")
+    state = state_file.load(STATES["dedicated-cpus"])
     assert set(filters.cpu(state, [state.vm_by_id["x"]], state.hosts)) == {"h1"}
 
 
 def test_a_vm_that_is_down_and_could_start_nowhere_any_more_is_named() -> None:
-    before = state_file.load(STATES / "preview.json")
+    before = state_file.load(STATES["preview"])
     ids = {one.name: one for one in before.vms}
     vms = " ".join(ids[name].id for name in ("db-1", "db-2", "db-3"))
     apart = group("", APART, vms, name="db-apart", cluster=ids["db-1"].cluster)

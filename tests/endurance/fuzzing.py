@@ -1,17 +1,12 @@
 """Fuzzers: each makes inputs for one reader by chance, and checks what may never happen to it.
 
-An attempt makes one input, has it read, and raises for what may not be. `python -m tests.endurance.fuzzing
-NAME` runs one for long, and says how to repeat what broke its reader; the suite runs each for a moment.
+An attempt makes one input, has it read, and raises for what may not be.
 """
 
-import argparse
 import contextlib
 import json
 import random
-import resource
-import sys
 import tempfile
-import time
 import xmlrpc.client
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -316,30 +311,3 @@ FUZZERS: dict[str, Callable[[random.Random], None]] = {
     "state_file": read_a_state,
     "key_file": read_keys,
 }
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.endurance.fuzzing", description=__doc__)
-    parser.add_argument("name", choices=FUZZERS, help="what is read")
-    parser.add_argument("--inputs", type=int, default=1_000_000, help="how many (default 1,000,000)")
-    parser.add_argument("--seed", type=int, default=0, help="that of the first input; each next has the next")
-    options = parser.parse_args()
-    attempt, began = FUZZERS[options.name], time.monotonic()
-    slowest = 0.0
-    for seed in range(options.seed, options.seed + options.inputs):
-        started = time.monotonic()
-        try:
-            attempt(random.Random(seed))
-        except BaseException:
-            again = f"python -m tests.endurance.fuzzing {options.name} --inputs 1 --seed {seed}"
-            print(f"to repeat: {again}", file=sys.stderr)
-            raise
-        slowest = max(slowest, time.monotonic() - started)
-    seconds, memory = time.monotonic() - began, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    reported = f"{options.inputs:,} inputs in {seconds:.0f} s, slowest {slowest * 1e3:.0f} ms, {memory} MiB"
-    print(f"{options.name}: {reported}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

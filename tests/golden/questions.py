@@ -90,10 +90,15 @@ def ask(line: str, *more: str) -> Answer:
     return Answer(line, status, printed.buffer.getvalue().decode())  # type: ignore[attr-defined]
 
 
+def ask_about(line: str, name: str) -> Answer:
+    """The same about a state."""
+    return ask(line, "--state", str(STATES[name]))
+
+
 def answers(name: str) -> Iterator[tuple[str, Answer]]:
     """The answers about a state, each with the name of the file that it stands in."""
     for line in lines(name):
-        found = ask(line, "--state", str(STATES[name]))
+        found = ask_about(line, name)
         command, action = line.split()[:2]
         yield (
             action if command == "ovirt-placement" else f"enforcer-{action}",

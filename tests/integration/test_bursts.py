@@ -4,14 +4,8 @@ which know what is pending, would have left it, or better; and no hard rule is v
 The proxy is a real one in a process of its own; the simulator's weights and filters are not ours.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
-from pathlib import Path
-
 import pytest
 
-from ovirt_placement.model import SchedulingPolicy
-from tests import builders as build
 from tests.integration.bursts import (
     Kind,
     Manner,
@@ -24,8 +18,6 @@ from tests.integration.bursts import (
     run,
     run_in_turn,
 )
-from tests.integration.world import running
-from tests.plugins.proxy_process import running_proxy
 
 pytestmark = pytest.mark.system
 
@@ -68,46 +60,3 @@ def test_a_burst_ends_as_if_each_had_started_after_the_last_was_up(
         blindly = run_in_turn(burst, ours(burst), seed, scene, patiently=False)
         assert refused(blindly) == refused(patiently), seed
         assert burden(burst, blindly) <= burden(burst, patiently), seed
-
-
-def test_a_decision_outlives_the_proxy_that_made_it_and_counts_in_another(scene: Scene) -> None:
-    burst = next(
-        burst for seed in range(100) if len((burst := draw(seed, Kind.SOFT_APART, Manner.PARALLEL)).vms) > 1
-    )
-    scene.publisher.publish(ours(burst))
-    hosts = sorted(host.id for host in burst.state.hosts)
-    weights = [["SoftAffinityWeight", 100]]
-    with running_proxy(scene.publisher.environment) as proxy:
-        first = proxy.runCostFunctions(weights, hosts, burst.vms[0], {})
-    with running_proxy(scene.publisher.environment) as proxy:
-        second = proxy.runCostFunctions(weights, hosts, burst.vms[1], {})
-    assert isinstance(first, dict)
-    assert isinstance(second, dict)
-    assert len({rank for _, rank, _ in first["result"]}) == 1
-    assert sorted(rank for _, rank, _ in second["result"])[-2:] == [0, 1]
-
-
-@pytest.mark.system
-@pytest.mark.parametrize("published", [False, True], ids=["without an inventory", "with one"])
-def test_starts_over_the_sdk_at_once(tmp_path: Path, published: bool) -> None:
-    """Everything as it is in use: two of each of four groups, started by clients side by side."""
-    policy = SchedulingPolicy(filters=("AffinityFilter",), weights={"SoftAffinityWeight": 100})
-    names = [f"{letter}{number}" for letter in "abcd" for number in (1, 2, 3, 4)]
-    state = build.snapshot(
-        build.cluster(scheduling_policy=policy),
-        *(build.host(f"h{number}") for number in range(1, 5)),
-        *map(build.vm, names),
-        build.group("a", build.SOFT_APART, "a1 a2 a3 a4"),
-        build.group("b", build.SOFT_TOGETHER, "b1 b2 b3 b4"),
-        build.group("c", build.APART, "c1 c2 c3 c4"),
-        *(
-            build.group(f"d{one}{other}", build.TOGETHER, f"d{one} d{other}")
-            for one, other in pairwise("1234")
-        ),
-    )
-    with running(tmp_path, state, time_scale=10) as world, ThreadPoolExecutor(4) as pool:
-        if published:
-            world.publish()
-        homes = dict(zip(names, pool.map(world.start, names), strict=True))
-    for letter, hosts in {"a": 4, "b": 1, "c": 4, "d": 1}.items():
-        assert len({homes[name] for name in names if name.startswith(letter)}) == hosts, homes

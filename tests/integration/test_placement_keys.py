@@ -4,13 +4,13 @@ Each story goes the whole way: the engine asks the proxy, the proxy the units, t
 to which the enforcer's daemon adds what has started and stopped.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import ovirtsdk4
 import pytest
 
-from ovirt_placement.model import Nic, PlacementKey, SchedulingPolicy, Snapshot
+from ovirt_placement.model import PlacementKey, SchedulingPolicy, Snapshot
 from ovirt_placement.store.keys import KeyStore
 from tests import builders as build
 from tests.integration.world import World, running
@@ -19,9 +19,6 @@ from tests.stored import put_keys
 POLICY = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
 #: An equals sign that should be a colon.
 TYPO = "Repel1=1"
-SPREAD = {"placement_keys": "Repel1:1:-100"}
-NONE: Mapping[str, str] = {}
-AVERAGE = {"placement_load": "average"}
 
 #: One engine serves all of them.
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("placement-keys")]
@@ -30,12 +27,10 @@ pytestmark = [pytest.mark.system, pytest.mark.xdist_group("placement-keys")]
 OFTEN = "[enforcer]\ninterval_seconds = 0.2\n"
 
 
-def cluster(
-    name: str, hosts: int, *vms: dict[str, Any], parameters: Mapping[str, str] = NONE, **first_host: Any
-) -> list[build.Part]:
+def cluster(name: str, hosts: int, *vms: dict[str, Any], **first_host: Any) -> list[build.Part]:
     """A cluster with hosts NAME-h1 ... and VMs NAME-a ...; the fields of the first host may differ."""
     return [
-        build.cluster(name, scheduling_policy=POLICY, scheduling_properties=dict(parameters)),
+        build.cluster(name, scheduling_policy=POLICY),
         build.host(f"{name}-h1", cluster=name, **first_host),
         *(build.host(f"{name}-h{at}", cluster=name) for at in range(2, hosts + 1)),
         *(
@@ -47,17 +42,10 @@ def cluster(
 
 def state() -> Snapshot:
     owned = {"quota": "customer-7", "memory_mb": 2048, "guaranteed_mb": 2048}
-    busy = {"status": "up", "vcpus": 16, "usage_cpu_percent": 90}
-    idle_just_now = {"cpu_percent": 5, "load_average_5m": 15}
     small = {"memory_mb": 5000, "free_mb": 5000}
     return build.snapshot(
         *cluster("private", 3, owned, {}, owned, **small),
-        *cluster("spread", 3, *[{"custom_properties": SPREAD}] * 6),
         *cluster("island", 4, {}),
-        *cluster("load", 2, busy | {"host": "load-h1"}, {}, {}, cpu_percent=95),
-        *cluster("calm", 2, busy | {"host": "calm-h1"}, {}, {}, parameters=AVERAGE, **idle_just_now),
-        *cluster("best", 4, {"host": "best-h1", "status": "up"}),
-        *cluster("device", 3, {"nics": (Nic(id="n10", name="nic10"), Nic(id="n9", name="nic9"))}),
         *cluster("typo", 1, {"custom_properties": {"placement_keys": TYPO}}, {}),
     )
 
@@ -77,15 +65,6 @@ KEYS = (
     build.key("SHARED", 1, -200, "billing_entity", resource="customer-7"),
     # Two islands of storage.
     *on_hosts("island", "SAN", 1, 1, 2, 2, weight=60),
-    # Idle hosts.
-    build.key("#LOAD", 0, 100, "cluster", resource="load"),
-    build.key("#LOAD", 0, 100, "cluster", resource="calm"),
-    # The newest host.
-    *on_hosts("best", "GEN", 0, 0.5, 1, 0.5),
-    build.key("GEN", 1, 80, "cluster", resource="best"),
-    # What hangs on a VM, which stands for the first of its NICs.
-    *on_hosts("device", "NIC", 0, 1, 0),
-    build.key("NIC", 1, 80, "nic", resource="n9"),
 )
 
 
@@ -134,12 +113,6 @@ def test_a_virtual_private_cloud_takes_its_owner_alone_and_its_owner_goes_nowher
         engine.start("private-c")
 
 
-def test_a_soft_spread_fills_hosts_evenly(engine: KeyWorld) -> None:
-    hosts = [engine.start(f"spread-{letter}") for letter in "abcdef"]
-    assert sorted(hosts[:3]) == sorted(hosts[3:]) == ["spread-h1", "spread-h2", "spread-h3"]
-    assert engine.frozen("spread-a") == (("Repel1", 1.0),)
-
-
 def test_a_vm_returns_to_its_island(engine: KeyWorld) -> None:
     island = {"island-h1": 1.0, "island-h2": 1.0, "island-h3": 2.0, "island-h4": 2.0}
     home = island[engine.start("island-a")]
@@ -148,25 +121,6 @@ def test_a_vm_returns_to_its_island(engine: KeyWorld) -> None:
         copies = engine.store.records().sticky_copies
         assert [copy.value for copy in copies if copy.vm == "island-a"] == [home]
         assert island[engine.start("island-a")] == home
-
-
-@pytest.mark.parametrize("by", ["load", "calm"])
-def test_load_keys_follow_the_statistics(engine: KeyWorld, by: str) -> None:
-    """The one cluster goes by the CPU time used, the other by the load average."""
-    assert engine.start(f"{by}-b") == f"{by}-h2"
-    assert engine.world.migrate(f"{by}-a", f"{by}-h2") == f"{by}-h2"
-    assert engine.start(f"{by}-c") == f"{by}-h1"
-
-
-def test_a_migration_goes_to_the_best_host_and_leaves_the_record(engine: KeyWorld) -> None:
-    engine.until_recorded("best-a")  # it ran before
-    since = engine.store.runs()["best-a"]
-    assert engine.world.migrate("best-a") == "best-h3"
-    assert engine.store.runs()["best-a"] == since
-
-
-def test_a_key_on_what_hangs_on_a_vm_leads_to_its_host(engine: KeyWorld) -> None:
-    assert engine.start("device-a") == "device-h2"
 
 
 def test_a_bad_property_is_reported_once_ignored_and_no_obstacle_to_a_start(engine: KeyWorld) -> None:

@@ -15,8 +15,9 @@ from ovirt_placement.inventory.decision import Accepted, Awaited, Base, Decision
 from ovirt_placement.inventory.publication import Decide, Method, now, question_decoder
 from ovirt_placement.model import Snapshot
 from ovirt_placement.units.decisions import Decider, Overload
-from tests.builders import APART, SOFT_APART, cluster, group, host, snapshot, vm
+from tests.builders import APART, SOFT_APART, cluster, group, host, key, snapshot, vm
 from tests.clock import Clock
+from tests.placement.rules.placement_keys.nodes import keyed
 
 STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("new"), group("g", APART, "a new"))
 
@@ -254,6 +255,14 @@ def test_only_what_the_engine_asks_is_expected(method: Method, unit: str) -> Non
         decided = Decider(decisions)(Decide(method, unit, ["h1", "h2"], vm_id, by_hand=by_hand))
         assert (decided.failure, decided.hosts != []) == (None, True)
         assert decisions.accepted.has_news is news
+
+
+def test_hosts_between_which_keys_find_no_difference_are_drawn_each_time() -> None:
+    state = keyed(host("h1"), host("h2"), vm("new"), keys=(key("#LOAD", 0.0, 1.0, resource="new"),))
+    decide = Decider(Decisions(Source(state), InventorySettings()))
+    first: set[int] = set()
+    while first != {0, 1}:  # that it never ends is as likely as that no one ever wins a lottery
+        first.add(decide(Decide("score", "PlacementKeyWeight", ["h1", "h2"], "new")).ranks.index(0))
 
 
 def test_a_unit_that_there_is_not_is_no_failure_of_ours(caplog: pytest.LogCaptureFixture) -> None:
