@@ -71,6 +71,8 @@ def warn_of_properties(snapshot: Snapshot, known: Set[tuple[str, str]]) -> froze
 
 #: On a host, but not for sure: a start that fails leaves nothing behind.
 _STARTING = {"wait_for_launch", "powering_up", "restoring_state"}
+#: In so short a time no VM starts and moves on. An engine or inventory that is away shows nothing for longer.
+_WATCHED_SECONDS = 10.0
 #: For so long it waits for what keys refer to; then a record without some of them is better than none.
 _LONGEST_WAIT_SECONDS = 600.0
 #: The engine writes down when it starts a VM, or resumes a suspended one, and may report that in whole
@@ -98,9 +100,10 @@ class KeyRecorder:
     #: As of this revision of the store, since when the VMs that have a record were running.
     _revision: int | None = field(default=None, init=False)
     _recorded: dict[str, float | None] = field(default_factory=dict, init=False)
-    #: VMs that were down, or about to run, when they were last seen, and the epoch in which that was.
+    #: VMs that were down, or about to run, when they were last seen, and in which epoch and when that was.
     _idle: frozenset[str] = field(default=frozenset(), init=False)
     _seen_in: int = field(default=0, init=False)
+    _seen_at: float = field(default=0.0, init=False)
     #: In how many readings in a row each VM was missing that is remembered.
     _missing: dict[str, int] = field(default_factory=dict, init=False)
 
@@ -128,8 +131,9 @@ class KeyRecorder:
             self._idle = frozenset()
 
     def _record_changes(self, snapshot: Snapshot, *, whole: bool = False) -> None:
-        if self.epoch() != self._seen_in:
-            self._idle, self._seen_in = frozenset(), self.epoch()
+        if self.epoch() != self._seen_in or self.clock() - self._seen_at > _WATCHED_SECONDS:
+            self._idle = frozenset()
+        self._seen_in, self._seen_at = self.epoch(), self.clock()
         self._properties = warn_of_properties(snapshot, self._properties)
         revision = self.store.revision()
         if revision != self._revision:

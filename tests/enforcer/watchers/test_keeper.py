@@ -135,7 +135,7 @@ def away(*_: object) -> NoReturn:
     raise UserError("it is away")
 
 
-@pytest.mark.parametrize("trouble", ["store", "details", "engine", "lease"])
+@pytest.mark.parametrize("trouble", ["store", "details", "engine", "lease", "nothing shown"])
 def test_of_a_start_that_it_could_not_watch_or_record_it_asks(
     bench: Bench, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,7 +147,7 @@ def test_of_a_start_that_it_could_not_watch_or_record_it_asks(
             bench.epoch += 1
         elif trouble == "engine":
             bench.keeper.observe_latest(away)
-        else:
+        elif trouble != "nothing shown":
             bench.detailed = trouble != "details"
             if trouble == "store":
                 failing.setattr(bench.store, "revision", away)
