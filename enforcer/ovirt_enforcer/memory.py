@@ -217,7 +217,8 @@ def way_back(config: Config, snapshot: Snapshot, record: PlanRecord) -> PlansBac
     with EngineConnection(config.engine) as connection, closing(Stores(config, create=False)) as stores:
         held = current_gates(settings, connection, stores).frozen(snapshot)
     deadline = Deadline.after(_DEADLINE_SECONDS)
-    undoing = plan_back(snapshot, record.cluster, moved_by(record), held, deadline)
+    domains = failure_domains(config.ha, snapshot) or ()
+    undoing = plan_back(snapshot, record.cluster, moved_by(record), held, deadline, domains=domains)
     plans = plans_record([undoing.plan], snapshot)
     kept = (
         KeptVm(vm, vm_name(vm, snapshot), "; ".join(kept_reasons(vm, why, snapshot)))

@@ -70,7 +70,8 @@ def plan_of(
     rest = deadline if question.home is None else deadline.within(_REPAIRING_SHARE)
     plan = repair_plan(snapshot, question.cluster, question.holding, question.options, strategy, rest)
     if question.home is not None and not plan.steps:
-        plan = plan_home(snapshot, question.cluster, question.home, question.holding.frozen, deadline)
+        frozen, domains = question.holding.frozen, question.options.domains
+        plan = plan_home(snapshot, question.cluster, question.home, frozen, deadline, domains)
     if question.simulate and (plan.steps or question.restless):
         simulated = simulate(
             snapshot,

@@ -39,6 +39,7 @@ from ovirt_placement.rules.elements.placement import Placement, World
 from ovirt_placement.rules.elements.resources import handed_out_mb
 from ovirt_placement.rules.elements.rule import Allowed, AtMost, Constraint, Same, accepted_hosts
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
+from ovirt_placement.rules.failover.outcomes import Domain
 
 #: The word for it where a plan names its strategy.
 STRATEGY = "undo"
@@ -90,6 +91,7 @@ def plan_back(
     frozen: Mapping[str, str],
     deadline: Deadline = NEVER,
     worse: Callable[[Snapshot], object] = lambda end: None,
+    domains: tuple[Domain, ...] = (),
 ) -> Undoing:
     """The fewest moves that bring as many VMs as can be back to where they were, each one legal.
 
@@ -104,7 +106,7 @@ def plan_back(
         kept |= {vm: (violated[vm],) for vm in homes if vm in violated}
         homes = {vm: home for vm, home in homes.items() if vm not in violated}
     asked = (Home(groups=(), vms=(vm,), hard=True, priority=0.0, host=host) for vm, host in homes.items())
-    options = with_options(asking(snapshot, cluster, asked), soft=False)
+    options = with_options(asking(snapshot, cluster, asked), soft=False, domains=domains)
     # Most ways are straight, and known in an instant; only where some VM has none is more time spent.
     for name in dict.fromkeys((StrategyName.GREEDY, DEFAULT)):
         plan = make_plan(
@@ -153,10 +155,15 @@ def _newly_violated(snapshot: Snapshot, cluster: str, homes: Mapping[str, str]) 
 
 
 def plan_home(
-    snapshot: Snapshot, cluster: str, moved: tuple[Moved, ...], frozen: Mapping[str, str], deadline: Deadline
+    snapshot: Snapshot,
+    cluster: str,
+    moved: tuple[Moved, ...],
+    frozen: Mapping[str, str],
+    deadline: Deadline,
+    domains: tuple[Domain, ...] = (),
 ) -> Plan:
     """The way back as it is now: a plan, in which `remaining` has the VMs that stay, with the reason."""
-    plan, kept = plan_back(snapshot, cluster, moved, frozen, deadline)
+    plan, kept = plan_back(snapshot, cluster, moved, frozen, deadline, domains=domains)
     staying = (
         Remaining(groups=(), family=Home.family, asks=Home.asks, hard=False, vms=(vm,), obstacles=why)
         for vm, why in kept.items()

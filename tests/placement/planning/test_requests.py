@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from ovirt_placement.answers.plans import kept_reasons
 from ovirt_placement.model import Snapshot
-from ovirt_placement.planning.plan import Step
+from ovirt_placement.planning.plan import ObstacleKind, Step
 from ovirt_placement.planning.requests import Moved, Undoing, make_room, plan_back
+from ovirt_placement.rules.failover.outcomes import Domain
 from ovirt_placement.rules.placement_rules.in_force import KINDS
 from tests.builders import (
     APART,
@@ -18,6 +19,7 @@ from tests.builders import (
     SOFT_APART,
     TOGETHER,
     Part,
+    cluster,
     group,
     host,
     needed_mb,
@@ -45,6 +47,20 @@ def back(state: Snapshot, moved: str, held: dict[str, str] | None = None) -> Und
     """Take back moves that are written as `vm from to`."""
     ways = (Moved(*one.split()) for one in moved.split(", "))
     return plan_back(state, CLUSTER, tuple(ways), held or {})
+
+
+def test_the_way_back_takes_nothing_from_a_failure_domain() -> None:
+    """On h4 is the only room for v outside of its rack."""
+    state = snapshot(
+        cluster(ha_reservation=True), host("h1", free_mb=5 * GIB), host("h2", free_mb=0),
+        host("h3", free_mb=GIB), host("h4", free_mb=6 * GIB),
+        vm("a", "h1", needs_mb=2 * GIB), vm("v", "h2", needs_mb=5 * GIB, ha=True),
+    )  # fmt: skip
+    racks = (Domain("r1", frozenset({"h1", "h2"})), Domain("r2", frozenset({"h3", "h4"})))
+    moved = (Moved("a", "h4", "h1"),)
+    assert moves(plan_back(state, CLUSTER, moved, {}).plan) == ["a to h4"]
+    kept = plan_back(state, CLUSTER, moved, {}, domains=racks)
+    assert (moves(kept.plan), [one.kind for one in kept.kept["a"]]) == ([], [ObstacleKind.RESERVATION])
 
 
 @pytest.mark.parametrize(
