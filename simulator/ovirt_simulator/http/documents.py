@@ -11,8 +11,6 @@ from ovirt_simulator.core import entities
 from ovirt_simulator.http.call import Call, Links
 from ovirt_simulator.http.markup import API, attribute, element, entity, lines, path, text
 from ovirt_simulator.http.resource import (
-    DESCRIPTION,
-    NAME,
     Field,
     Shape,
     linked,
@@ -30,12 +28,7 @@ _MIB = 1 << 20
 
 # -- data centers, networks, clusters
 DATA_CENTER = Shape(
-    "data_center",
-    NAME,
-    DESCRIPTION,
-    linked("clusters networks permissions"),
-    value("local", "local_storage"),
-    value("status"),
+    "data_center", "name description", linked("clusters networks permissions"), "local=local_storage status"
 )
 
 
@@ -43,8 +36,8 @@ def _first_data_center(links: Links, _: Any) -> str:
     return links.reference("data_center", "datacenters", next(iter(links.call.state.data_centers), None))
 
 
-NETWORK = Shape("network", NAME, linked("permissions vnic_profiles"), _first_data_center)
-VNIC_PROFILE = Shape("vnic_profile", NAME, linked("permissions"), reference("network", "networks"))
+NETWORK = Shape("network", "name", linked("permissions vnic_profiles"), _first_data_center)
+VNIC_PROFILE = Shape("vnic_profile", "name", linked("permissions"), "network@networks")
 
 
 def _version(_: Links, cluster: Any) -> str:
@@ -54,19 +47,16 @@ def _version(_: Links, cluster: Any) -> str:
 
 CLUSTER = Shape(
     "cluster",
-    NAME,
-    DESCRIPTION,
+    "name description",
     linked("affinity_groups networks permissions"),
     "<cpu><architecture>x86_64</architecture><type>Secure Intel Skylake Server Family</type></cpu>",
     properties("custom_scheduling_policy_properties", "scheduling_properties"),
-    value("ha_reservation"),
-    nested("memory_policy", nested("over_commit", value("percent", "memory_overcommit_percent"))),
-    value("threads_as_cores", "count_threads_as_cores"),
-    value("upgrade_correlation_id"),
-    value("upgrade_in_progress", "upgrade_mode"),
-    value("upgrade_percent_complete", lambda cluster: cluster.upgrade_percent),
+    "ha_reservation",
+    nested("memory_policy", nested("over_commit", "percent=memory_overcommit_percent")),
+    "threads_as_cores=count_threads_as_cores upgrade_correlation_id",
+    "upgrade_in_progress=upgrade_mode upgrade_percent_complete=upgrade_percent",
     _version,
-    reference("data_center", "datacenters"),
+    "data_center@datacenters",
     reference("scheduling_policy", "schedulingpolicies", lambda cluster: cluster.policy_id or None),
 )
 
@@ -80,15 +70,15 @@ def _threads(host: entities.Host) -> int:
 
 HOST = Shape(
     "host",
-    NAME,
+    "name",
     _HOST_LINKS,
-    value("address"),
+    "address",
     nested(
         "cpu",
         nested(
             "topology",
             value("cores", lambda host: host.cores // host.sockets),
-            value("sockets"),
+            "sockets",
             value("threads", _threads),
         ),
     ),
@@ -98,13 +88,11 @@ HOST = Shape(
     "<os><custom_kernel_cmdline></custom_kernel_cmdline></os>",
     "<power_management><enabled>false</enabled><kdump_detection>true</kdump_detection></power_management>",
     nested("spm", value("status", lambda host: "spm" if host.spm else "none")),
-    value("status"),
-    value("update_available"),
-    reference("cluster", "clusters"),
+    "status update_available cluster@clusters",
     kept=True,
 )
 #: As lists of members, actions and labels mention a host or VM: with its parts.
-HOST_OUTLINE = Shape("host", NAME, _HOST_LINKS)
+HOST_OUTLINE = Shape("host", "name", _HOST_LINKS)
 HOST_ACTED = Shape("host", _HOST_LINKS)
 HOST_MENTION, VM_MENTION = Shape("host"), Shape("vm")
 
@@ -126,24 +114,22 @@ def _display(_: Links, vm: entities.Vm) -> str:
 
 VM = Shape(
     "vm",
-    NAME,
-    DESCRIPTION,
+    "name description",
     _VM_LINKS,
     nested(
         "cpu",
-        value("architecture"),
+        "architecture",
         nested(
             "topology",
             value("cores", lambda vm: max(1, vm.vcpus // (vm.sockets * vm.threads_per_core))),
-            value("sockets"),
-            value("threads", "threads_per_core"),
+            "sockets threads=threads_per_core",
         ),
     ),
-    value("cpu_pinning_policy", "cpu_pinning"),
+    "cpu_pinning_policy=cpu_pinning",
     properties("custom_properties", item="custom_property"),
     _display,
-    nested("high_availability", value("enabled", "ha"), value("priority", "ha_priority")),
-    nested("io", value("threads", "io_threads")),
+    nested("high_availability", "enabled=ha priority=ha_priority"),
+    nested("io", "threads=io_threads"),
     value("memory", lambda vm: vm.memory_mb * _MIB),
     nested(
         "memory_policy",
@@ -152,26 +138,23 @@ VM = Shape(
     ),
     value("origin", lambda vm: "managed_hosted_engine" if vm.hosted_engine else "ovirt"),
     "<os><type>other</type></os>",
-    nested("placement_policy", value("affinity"), mentions("hosts", "host", "hosts", "pinned_hosts")),
-    reference("cluster", "clusters"),
-    reference("cpu_profile", "cpuprofiles"),
+    nested("placement_policy", "affinity", mentions("hosts", "host", "hosts", "pinned_hosts")),
+    "cluster@clusters cpu_profile@cpuprofiles",
     lambda _, vm: "" if vm.quota is None else f'<quota id="{attribute(vm.quota)}"/>',
     text("next_run_configuration_exists", False),
-    when(lambda _, vm: vm.status not in _OFF, text("run_once", False), value("start_time", "started")),
-    value("status"),
+    when(lambda _, vm: vm.status not in _OFF, text("run_once", False), "start_time=started"),
+    "status",
     reference("host", "hosts", lambda vm: vm.host if vm.status not in _OFF else None),
-    reference("instance_type", "instancetypes"),
+    "instance_type@instancetypes",
     lambda _, vm: mention("original_template", "templates", vm.template or entities.BLANK_TEMPLATE),
     reference("template", "templates", lambda vm: vm.template or entities.BLANK_TEMPLATE),
     kept=True,
 )
-VM_OUTLINE = Shape("vm", NAME, _VM_LINKS)
+VM_OUTLINE = Shape("vm", "name", _VM_LINKS)
 VM_ACTED = Shape("vm", _VM_LINKS)
-DISK_ATTACHMENT = Shape(
-    "disk_attachment", value("bootable"), reference("disk", "disks", "id"), parent("vm", "vms", "vm_id")
-)
-DISK = Shape("disk", value("name", "id"), reference("disk_profile", "diskprofiles", "profile"))
-NIC = Shape("nic", NAME, parent("vm", "vms", "vm_id"), reference("vnic_profile", "vnicprofiles"))
+DISK_ATTACHMENT = Shape("disk_attachment", "bootable disk@disks=id", parent("vm", "vms", "vm_id"))
+DISK = Shape("disk", "name=id disk_profile@diskprofiles=profile")
+NIC = Shape("nic", "name", parent("vm", "vms", "vm_id"), "vnic_profile@vnicprofiles")
 
 
 # -- affinity
@@ -192,16 +175,15 @@ def _members(name: str, tag: str, collection: str) -> Field:
 
 AFFINITY_GROUP = Shape(
     "affinity_group",
-    NAME,
-    DESCRIPTION,
+    "name description",
     linked("vms hosts vm_labels host_labels"),
     lambda links, group: text("broken", links.call.engine.queries.is_broken(group)),
-    value("enforcing", "vms_rule.enforcing"),
+    "enforcing=vms_rule.enforcing",
     value("positive", lambda group: group.vms_rule.positive if group.vms_rule.enabled else None),
     value("priority", lambda group: float(group.priority)),
     _rule("hosts_rule"),
     _rule("vms_rule"),
-    reference("cluster", "clusters"),
+    "cluster@clusters",
     _members("vms", "vm", "vms"),
     _members("hosts", "host", "hosts"),
     _members("vm_labels", "affinity_label", "affinitylabels"),
@@ -209,36 +191,27 @@ AFFINITY_GROUP = Shape(
 )
 AFFINITY_LABEL = Shape(
     "affinity_label",
-    NAME,
-    value("has_implicit_affinity_group", "implicit"),
+    "name has_implicit_affinity_group=implicit",
     text("read_only", False),
     linked("hosts vms"),
 )
-TAG = Shape("tag", NAME, DESCRIPTION)
+TAG = Shape("tag", "name description")
 
 # -- scheduling policies
-_UNIT = reference("scheduling_policy_unit", "schedulingpolicyunits", "unit")
 SCHEDULING_POLICY = Shape(
     "scheduling_policy",
-    NAME,
-    DESCRIPTION,
+    "name description",
     # Weights cannot be followed: link and attribute have different names.
     linked("filters", weights=None, balances="balances"),
-    value("default_policy", "default"),
-    value("locked"),
+    "default_policy=default locked",
     properties("properties"),
 )
-FILTER = Shape("filter", value("position"), _UNIT, identity=attrgetter("unit"))
-WEIGHT = Shape("weight", value("factor"), _UNIT, identity=attrgetter("unit"))
+_UNIT = "scheduling_policy_unit@schedulingpolicyunits=unit"
+FILTER = Shape("filter", f"position {_UNIT}", identity=attrgetter("unit"))
+WEIGHT = Shape("weight", f"factor {_UNIT}", identity=attrgetter("unit"))
 BALANCE = Shape("balance", _UNIT, identity=attrgetter("unit"))
 SCHEDULING_POLICY_UNIT = Shape(
-    "scheduling_policy_unit",
-    NAME,
-    DESCRIPTION,
-    value("enabled"),
-    value("internal"),
-    properties("properties"),
-    value("type"),
+    "scheduling_policy_unit", "name description enabled internal", properties("properties"), "type"
 )
 
 
@@ -258,10 +231,7 @@ def _subject(tag: str, collection: str) -> Field:
 
 EVENT = Shape(
     "event",
-    DESCRIPTION,
-    *map(value, ("code", "correlation_id", "custom_id")),
-    value("index", "id"),
-    *map(value, ("origin", "severity", "time")),
+    "description code correlation_id custom_id index=id origin severity time",
     _subject("cluster", "clusters"),
     _subject("data_center", "datacenters"),
     _subject("host", "hosts"),
@@ -273,13 +243,12 @@ EVENT = Shape(
 )
 JOB = Shape(
     "job",
-    DESCRIPTION,
+    "description",
     text("auto_cleared", True),
-    value("end_time", "ended"),
+    "end_time=ended",
     text("external", False),
     value("last_updated", lambda job: job.ended or job.started),
-    value("start_time", "started"),
-    value("status"),
+    "start_time=started status",
 )
 _TWO_DIGITS = Context(prec=2, rounding=ROUND_HALF_UP)
 
@@ -311,14 +280,9 @@ def statistics_of(owner: Field) -> Shape:
 
 # -- users
 USER = Shape(
-    "user",
-    NAME,
-    linked("permissions"),
-    nested("domain", value("name", "directory")),
-    value("principal", "name"),
-    value("user_name"),
+    "user", "name", linked("permissions"), nested("domain", "name=directory"), "principal=name user_name"
 )
-ROLE = Shape("role", NAME, DESCRIPTION, linked("permits"), value("administrative"))
+ROLE = Shape("role", "name description", linked("permits"), "administrative")
 PERMIT = Shape("permit", value("name", str), identity=str)
 
 
@@ -326,13 +290,7 @@ def _holder(links: Links, one: entities.Permission) -> str:
     return links.reference(*(("group", "groups") if one.is_group else ("user", "users")), one.holder)
 
 
-PERMISSION = Shape(
-    "permission",
-    reference("role", "roles"),
-    _holder,
-    reference("vm", "vms"),
-    reference("cluster", "clusters"),
-)
+PERMISSION = Shape("permission", "role@roles", _holder, "vm@vms cluster@clusters")
 
 # -- the root
 #: The engine that the simulator speaks as.

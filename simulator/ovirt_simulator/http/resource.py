@@ -1,12 +1,13 @@
 """What a resource of the API is: entities at an address, how they are shown, and what can be done to them.
 
-An entity is shown by fields: each is markup as it stands, or what makes some of its links and its record.
+An entity is shown by fields, in their order. Those that a line names by words are values of the record,
+`tag=attribute` where it calls them otherwise; `tag@collection` refers to what has the value as its id.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from operator import attrgetter
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -24,6 +25,7 @@ from ovirt_simulator.http.search import searched
 
 #: What a field reads of a record: the attribute of this name, or what a function gives.
 Read: TypeAlias = "str | Callable[[Any], Any]"
+#: Words, markup as it stands, or what makes some of an entity's links and its record.
 Field: TypeAlias = "str | Callable[[Links, Any], str]"
 
 
@@ -34,7 +36,7 @@ class Shape:
         self, tag: str, *fields: Field, identity: Callable[[Any], str] = attrgetter("id"), kept: bool = False
     ) -> None:
         self.tag = tag
-        self.fields = fields
+        self.fields = [*_spelled(fields)]
         self.id = identity
         self._kept = kept
 
@@ -51,6 +53,17 @@ class Shape:
         return links.entity(self.tag, self.id(record), *_made(self.fields, links, record))
 
 
+def _spelled(fields: Iterable[Field]) -> Iterator[Field]:
+    for field in fields:
+        if not isinstance(field, str) or field.startswith("<"):
+            yield field
+            continue
+        for word in field.split():
+            name, _, read = word.partition("=")
+            tag, _, collection = name.partition("@")
+            yield reference(tag, collection, read or tag) if collection else value(tag, read or tag)
+
+
 def _made(fields: Iterable[Field], links: Links, record: Any) -> list[str]:
     return [field if isinstance(field, str) else field(links, record) for field in fields]
 
@@ -59,24 +72,26 @@ def _reading(read: Read) -> Callable[[Any], Any]:
     return attrgetter(read) if isinstance(read, str) else read
 
 
-def value(tag: str, read: Read | None = None) -> Field:
+def value(tag: str, read: Read) -> Field:
     """An element with a value of the record; nothing when that is None."""
-    get = _reading(tag if read is None else read)
+    get = _reading(read)
     return lambda _, record: text(tag, get(record))
 
 
 def nested(tag: str, *fields: Field) -> Field:
-    return lambda links, record: element(tag, *_made(fields, links, record))
+    inside = [*_spelled(fields)]
+    return lambda links, record: element(tag, *_made(inside, links, record))
 
 
 def when(test: Callable[[Links, Any], bool], *fields: Field) -> Field:
     """Fields that only some entities have."""
-    return lambda links, record: lines(*_made(fields, links, record)) if test(links, record) else ""
+    some = [*_spelled(fields)]
+    return lambda links, record: lines(*_made(some, links, record)) if test(links, record) else ""
 
 
-def reference(tag: str, collection: str, read: Read | None = None) -> Field:
+def reference(tag: str, collection: str, read: Read) -> Field:
     """A reference to another entity, whose id the record has; nothing where there is none."""
-    get = _reading(tag if read is None else read)
+    get = _reading(read)
     return lambda links, record: links.reference(tag, collection, get(record))
 
 
@@ -118,9 +133,6 @@ def linked(names: str, **spelled: str | None) -> Field:
     """Links to sub-collections, by what `follow` calls them; None where that has no working name."""
     attributes: Mapping[str, str | None] = {name.replace("_", ""): name for name in names.split()} | spelled
     return lambda links, _: "\n".join(links.link(rel, name) for rel, name in attributes.items())
-
-
-NAME, DESCRIPTION = value("name"), value("description")
 
 
 #: The ids in an address, by their names there.

@@ -17,7 +17,7 @@ from ovirt_simulator.http.call import Call, Part, boolean, id_of, integer, named
 from ovirt_simulator.http.commands import acts, does, seen, whole
 from ovirt_simulator.http.control import Permit
 from ovirt_simulator.http.markup import absent
-from ovirt_simulator.http.resource import NAME, Action, Change, Ids, Resource, Shape, parent
+from ovirt_simulator.http.resource import Action, Change, Ids, Resource, Shape, parent
 
 _VM_OWNER, _HOST_OWNER = (
     shown.statistics_of(parent(tag, f"{tag}s", f"{tag}_id", followed=False)) for tag in ("vm", "host")
@@ -164,11 +164,11 @@ RESOURCES = (
                          {"name": text("name"), "vnic_profile": id_of("vnic_profile")},
                          needs={"name": "name"}, status=201)),
     # The state knows none of these, which the module `ovirt_vm` looks through.
-    *(Resource(f"/vms/<vm_id>/{step}", Shape(root.removesuffix("s"), NAME), commands.none_of_vm, root=root,
+    *(Resource(f"/vms/<vm_id>/{step}", Shape(root.removesuffix("s"), "name"), commands.none_of_vm, root=root,
                single=False)
       for step, root in (("numanodes", "vm_numa_nodes"), ("cdroms", "cdroms"), ("watchdogs", "watchdogs"),
                          ("graphicsconsoles", "graphics_consoles"), ("hostdevices", "host_devices"))),
-    Resource("/templates", Shape("template", NAME), lambda _, __: {}, single=False),
+    Resource("/templates", Shape("template", "name"), lambda _, __: {}, single=False),
     # What VMs have of a disk, if any has it.
     Resource("/disks", shown.DISK, commands.disks, listed=False),
     Resource("/affinitylabels", shown.AFFINITY_LABEL, whole("labels"), id="label_id", root="affinity_labels",
