@@ -227,10 +227,7 @@ def converted(convert: Callable[[str], Any]) -> Callable[[str], Part]:
     return lambda path: Part(path, lambda _, node: read(path, node))
 
 
-text, integer, number = converted(str), converted(int), converted(float)
-boolean = converted(_BOOLEANS.__getitem__)
-megabytes = converted(lambda octets: int(octets) >> 20)
-moment = converted(datetime.fromisoformat)
+boolean, number = converted(_BOOLEANS.__getitem__), converted(float)
 
 
 def id_of(path: str) -> Part:
@@ -275,6 +272,34 @@ def rule(tag: str, *, legacy: bool = False) -> Part:
         return said if parts is own or {*said.values()} - {None} else None
 
     return Part(" ".join(part.paths for part in (*own.values(), *stand_in.values())), read)
+
+
+_KINDS: Mapping[str, Callable[[str], Part]] = {
+    "": converted(str),
+    "boolean": boolean,
+    "ids": ids,
+    "integer": converted(int),
+    "megabytes": converted(lambda octets: int(octets) >> 20),
+    "moment": converted(datetime.fromisoformat),
+    "number": number,
+    "pairs": pairs,
+}
+
+
+def taken(words: str, **more: Part) -> dict[str, Part]:
+    """Give the parts that words name, each `argument=path:kind`, by their arguments.
+
+    An argument that has the name of its path stands alone, and what is text has no kind. `path@` refers to an
+    entity by its id, and `path@table` by its id or name.
+    """
+    found = {}
+    for word in words.split():
+        named_as, _, place = word.rpartition("=")
+        place, _, kind = place.partition(":")
+        path, refers, table = place.partition("@")
+        part = named(path, table) if table else id_of(path) if refers else _KINDS[kind](path)
+        found[named_as or path] = part
+    return found | more
 
 
 def check(node: Node, takes: Collection[str], past: Collection[str], above: str = "") -> None:

@@ -13,22 +13,7 @@ from ovirt_simulator.core.commands.groups import DISABLED
 from ovirt_simulator.core.engine import SEVERITIES, Engine
 from ovirt_simulator.core.entities import Job, Permission, Role, Tag, stable_id, user_id
 from ovirt_simulator.http import markup
-from ovirt_simulator.http.call import (
-    Call,
-    Node,
-    Part,
-    boolean,
-    id_of,
-    ids,
-    integer,
-    megabytes,
-    moment,
-    named,
-    number,
-    pairs,
-    rule,
-    text,
-)
+from ovirt_simulator.http.call import Call, Node, Part, rule, taken
 from ovirt_simulator.http.control import Permit
 from ovirt_simulator.http.documents import statistic_id
 from ovirt_simulator.http.markup import absent, fault
@@ -200,30 +185,17 @@ def does(command: Command, *names: str, **fixed: Any) -> Run:
     )
 
 
-CLUSTER_PARTS = {
-    "name": text("name"),
-    "description": text("description"),
-    "ha_reservation": boolean("ha_reservation"),
-    "count_threads_as_cores": boolean("threads_as_cores"),
-    "memory_overcommit_percent": integer("memory_policy/over_commit/percent"),
-    "policy_id": id_of("scheduling_policy"),
-    "policy_name": text("scheduling_policy/name"),
-    "properties": pairs("custom_scheduling_policy_properties/property"),
-}
-
-
-GROUP_PARTS = {
-    "name": text("name"),
-    "description": text("description"),
-    "priority": number("priority"),
-    "cluster": id_of("cluster"),
-    "vms_rule": rule("vms_rule", legacy=True),
-    "hosts_rule": rule("hosts_rule"),
-    "vms": ids("vms/vm"),
-    "hosts": ids("hosts/host"),
-    "vm_labels": ids("vm_labels/affinity_label"),
-    "host_labels": ids("host_labels/affinity_label"),
-}
+CLUSTER_PARTS = taken(
+    "name description ha_reservation:boolean count_threads_as_cores=threads_as_cores:boolean"
+    " memory_overcommit_percent=memory_policy/over_commit/percent:integer policy_id=scheduling_policy@"
+    " policy_name=scheduling_policy/name properties=custom_scheduling_policy_properties/property:pairs"
+)
+GROUP_PARTS = taken(
+    "name description priority:number cluster@ vms=vms/vm:ids hosts=hosts/host:ids"
+    " vm_labels=vm_labels/affinity_label:ids host_labels=host_labels/affinity_label:ids",
+    vms_rule=rule("vms_rule", legacy=True),
+    hosts_rule=rule("hosts_rule"),
+)
 
 
 def _with_rules(given: Given, present: Any) -> Given:
@@ -250,19 +222,9 @@ def edit_group(call: Call, of: Ids, given: Given) -> Any:
     return call.engine.affinity_groups.edit(of["group_id"], **changes, caller=call.caller)
 
 
-LABEL_PARTS = {
-    "name": text("name"),
-    "vms": ids("vms/vm"),
-    "hosts": ids("hosts/host"),
-    "implicit": boolean("has_implicit_affinity_group"),
-}
-
-
-POLICY_PARTS = {
-    "name": text("name"),
-    "description": text("description"),
-    "properties": pairs("properties/property"),
-}
+LABEL_PARTS = taken("name vms=vms/vm:ids hosts=hosts/host:ids implicit=has_implicit_affinity_group:boolean")
+POLICY_PARTS = taken("name description properties=properties/property:pairs")
+UPGRADE_PARTS = taken("action=upgrade_action percent=upgrade_percent_complete:integer")
 
 
 def upgrade_cluster(call: Call, of: Ids, given: Given) -> Job:
@@ -290,20 +252,15 @@ def _migratable(_: Call, node: Node) -> bool | None:
     return None if affinity is None else affinity.strip() == "migratable"
 
 
-VM_PARTS = {
-    "name": text("name"),
-    "description": text("description"),
-    "cluster": named("cluster", "clusters"),
-    "ha": boolean("high_availability/enabled"),
-    "ha_priority": integer("high_availability/priority"),
-    "memory_mb": megabytes("memory"),
-    "guaranteed_mb": megabytes("memory_policy/guaranteed"),
-    "custom_properties": pairs("custom_properties/custom_property"),
-    "pinned_hosts": Part(
+VM_PARTS = taken(
+    "name description cluster@clusters ha=high_availability/enabled:boolean memory_mb=memory:megabytes"
+    " ha_priority=high_availability/priority:integer guaranteed_mb=memory_policy/guaranteed:megabytes"
+    " custom_properties=custom_properties/custom_property:pairs",
+    pinned_hosts=Part(
         "placement_policy placement_policy/hosts/host placement_policy/hosts/host/name", _pinned_hosts
     ),
-    "migratable": Part("placement_policy/affinity", _migratable),
-}
+    migratable=Part("placement_policy/affinity", _migratable),
+)
 VM_PAST = "host os memory_policy/max status template"
 
 
@@ -328,9 +285,9 @@ def start(call: Call, of: Ids, given: Given) -> Job:
     return call.engine.vms.start(of["vm_id"], **given, caller=call.caller)
 
 
-def acts(command: Command, name: str, permit: Permit, past: str = "reason force", **takes: Part) -> Action:
+def acts(command: Command, name: str, permit: Permit, past: str = "reason force", takes: str = "") -> Action:
     """An action of VMs or hosts, whose command says by itself that they are not there."""
-    return Action(does(command, name), takes, f"filter {past}", permit=permit, checks=True)
+    return Action(does(command, name), taken(takes), f"filter {past}", permit=permit, checks=True)
 
 
 #: What a client of the API may send along that counts for nothing here.
@@ -338,12 +295,10 @@ START_PAST = (
     "filter use_cloud_init use_sysprep use_initialization vm/bios vm/cdroms vm/console vm/display vm/floppies"
     " vm/initialization vm/name vm/os vm/stateless"
 )
-EVENT_PARTS = {
-    **{name: text(name) for name in ("origin", "severity", "description", "correlation_id")},
-    "custom_id": integer("custom_id"),
-    "time": moment("time"),
-    **{name: id_of(name) for name in ("cluster", "data_center", "host", "vm", "user")},
-}
+EVENT_PARTS = taken(
+    "origin severity description correlation_id custom_id:integer time:moment cluster@ data_center@ host@ vm@"
+    " user@"
+)
 EVENT_PAST = (
     "cluster/name code custom_data data_center/name flood_rate host/name index name template/name"
     " user/user_name vm/name"

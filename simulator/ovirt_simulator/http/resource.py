@@ -155,8 +155,8 @@ class Change(msgspec.Struct, frozen=True):
     takes: Mapping[str, Part] = {}
     #: Elements that the engine takes and that count for nothing here.
     past: str = ""
-    #: What must be there, with the argument that has it, and what the engine calls the whole.
-    needs: Mapping[str, str] = {}
+    #: Arguments that must be there, `argument=words` where the engine calls one otherwise; and the whole.
+    needs: str = ""
     called: str = ""
     status: int = 200
     #: Whether the command says by itself that the entity is not there.
@@ -167,9 +167,9 @@ class Change(msgspec.Struct, frozen=True):
         body, takes = call.body(tag), " ".join(part.paths for part in self.takes.values())
         check(body, takes.split(), self.past.split())
         given = {name: part.read(call, body) for name, part in self.takes.items()}
-        for needed, argument in self.needs.items():
+        for argument, _, needed in (word.partition("=") for word in self.needs.split()):
             if given[argument] in (None, ""):
-                raise markup.incomplete(self.called or tag, needed)
+                raise markup.incomplete(self.called or tag, needed or argument)
         return {name: value for name, value in given.items() if value is not None}
 
 

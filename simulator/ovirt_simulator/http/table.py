@@ -13,7 +13,7 @@ from werkzeug.routing import Map, Rule
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http import commands
 from ovirt_simulator.http import documents as shown
-from ovirt_simulator.http.call import Call, Part, boolean, id_of, integer, named, text
+from ovirt_simulator.http.call import Call, taken
 from ovirt_simulator.http.commands import acts, does, seen, whole
 from ovirt_simulator.http.control import Permit
 from ovirt_simulator.http.markup import absent
@@ -25,7 +25,7 @@ _VM_OWNER, _HOST_OWNER = (
 
 
 def _group_members(step: str, members: Members, shape: Shape, table: str, root: str) -> Resource:
-    member = named(".", "hosts") if members is Members.HOSTS else id_of(".")
+    takes = taken("member_id=.@hosts" if members is Members.HOSTS else "member_id=.@")
     return Resource(
         f"/clusters/<cluster_id>/affinitygroups/<group_id>/{step}",
         shape,
@@ -38,9 +38,9 @@ def _group_members(step: str, members: Members, shape: Shape, table: str, root: 
         permit=Permit.MANIPULATE_AFFINITY_GROUPS,
         post=Change(
             does(lambda e: e.affinity_groups.add_member, "group_id", members=members),
-            {"member_id": member},
+            takes,
             "name",
-            needs={"id": "member_id"},
+            needs="member_id=id",
             called=members.removesuffix("s"),
             checks=True,
         ),
@@ -62,8 +62,8 @@ def _label_members(members: str, mention: Shape) -> Resource:
         permit=Permit.TAG_MANAGEMENT,
         post=Change(
             does(lambda e: e.labels.add_member, "label_id", members=members),
-            {"member_id": id_of(".")},
-            needs={"id": "member_id"},
+            taken("member_id=.@"),
+            needs="member_id=id",
         ),
         delete=Change(
             does(lambda e: e.labels.remove_member, "label_id", "member_id", members=members), checks=True
@@ -71,7 +71,7 @@ def _label_members(members: str, mention: Shape) -> Resource:
     )
 
 
-def _policy_parts(name: str, shape: Shape, **takes: Part) -> Resource:
+def _policy_parts(name: str, shape: Shape, takes: str = "") -> Resource:
     return Resource(
         f"/schedulingpolicies/<policy_id>/{name}",
         shape,
@@ -82,9 +82,9 @@ def _policy_parts(name: str, shape: Shape, **takes: Part) -> Resource:
         # Answered with 200, not 201.
         post=Change(
             does(lambda e: e.policies.attach, "policy_id", kind=name),
-            {"unit_id": id_of("scheduling_policy_unit")} | takes,
+            taken(f"unit_id=scheduling_policy_unit@ {takes}"),
             "name",
-            needs={"scheduling_policy_unit.id": "unit_id"},
+            needs="unit_id=scheduling_policy_unit.id",
             called=shape.tag,
         ),
         delete=Change(does(lambda e: e.policies.remove_unit, "policy_id", "unit_id"), checks=True),
@@ -100,20 +100,18 @@ RESOURCES = (
     Resource("/clusters", shown.CLUSTER, commands.clusters, id="cluster_id", by_name=True, search="clusters",
              permit=Permit.EDIT_CLUSTER_CONFIGURATION,
              post=Change(does(lambda e: e.policies.add_cluster),
-                         {"name": text("name"), "data_center_id": named("data_center", "data_centers")},
-                         "cpu", needs={"name": "name", "data_center.id|name": "data_center_id"}, status=201),
+                         taken("name data_center_id=data_center@data_centers"), "cpu",
+                         needs="name data_center_id=data_center.id|name", status=201),
              put=Change(does(lambda e: e.policies.update_cluster, "cluster_id"), commands.CLUSTER_PARTS,
                         "comment cpu data_center upgrade_in_progress upgrade_percent_complete"),
              delete=Change(does(lambda e: e.policies.remove_cluster, "cluster_id")),
-             actions={"upgrade": Action(commands.upgrade_cluster,
-                                        {"action": text("upgrade_action"),
-                                         "percent": integer("upgrade_percent_complete")}, "filter",
+             actions={"upgrade": Action(commands.upgrade_cluster, commands.UPGRADE_PARTS, "filter",
                                         permit=Permit.EDIT_CLUSTER_CONFIGURATION)},
              outline=Shape("cluster")),
     Resource("/clusters/<cluster_id>/affinitygroups", shown.AFFINITY_GROUP, commands.groups, id="group_id",
              root="affinity_groups", home="/clusters/<cluster>/affinitygroups", by_name=True, admins=True,
              missing=commands.no_group, permit=Permit.MANIPULATE_AFFINITY_GROUPS,
-             post=Change(commands.add_group, commands.GROUP_PARTS, "broken comment", needs={"name": "name"},
+             post=Change(commands.add_group, commands.GROUP_PARTS, "broken comment", needs="name",
                          called="group", status=201),
              put=Change(commands.edit_group, commands.GROUP_PARTS, "broken comment"),
              delete=Change(does(lambda e: e.affinity_groups.remove, "group_id"))),
@@ -125,32 +123,31 @@ RESOURCES = (
     Resource("/hosts", shown.HOST, commands.hosts, id="host_id", by_name=True, search="hosts",
              actions={"activate": acts(lambda e: e.hosts.activate, "host_id", Permit.MANIPULATE_HOST),
                       "deactivate": acts(lambda e: e.hosts.deactivate, "host_id", Permit.MANIPULATE_HOST,
-                                         "", reason=text("reason")),
+                                         "", "reason"),
                       "upgradecheck": acts(lambda e: e.host_upgrades.check, "host_id",
                                            Permit.MANIPULATE_HOST),
                       "upgrade": acts(lambda e: e.host_upgrades.upgrade, "host_id",
                                       Permit.EDIT_HOST_CONFIGURATION,
-                                      "image timeout", reboot=boolean("reboot"))},
+                                      "image timeout", "reboot:boolean")},
              outline=shown.HOST_ACTED),
     Resource("/hosts/<host_id>/statistics", _HOST_OWNER, commands.statistics, id="statistic_id"),
     Resource("/hosts/<host_id>/tags", shown.TAG, commands.tags_of, single=False, admins=True),
     Resource("/vms", shown.VM, commands.vms, id="vm_id", by_name=True, search="vms",
              permit=Permit.EDIT_VM_PROPERTIES,
              post=Change(commands.add_vm, commands.VM_PARTS, commands.VM_PAST,
-                         needs={"name": "name", "cluster.id|name": "cluster"}, status=201),
+                         needs="name cluster=cluster.id|name", status=201),
              put=Change(commands.edit_vm, commands.VM_PARTS, commands.VM_PAST),
              delete=Change(does(lambda e: e.vms.remove, "vm_id")),
              actions={"start": Action(commands.start,
-                                      {"host_id": named("vm/placement_policy/hosts/host", "hosts")},
+                                      taken("host_id=vm/placement_policy/hosts/host@hosts"),
                                       commands.START_PAST, permit=Permit.RUN_VM, checks=True),
                       "stop": acts(lambda e: e.vms.stop, "vm_id", Permit.STOP_VM),
                       "shutdown": acts(lambda e: e.vms.shutdown, "vm_id", Permit.STOP_VM),
                       "suspend": acts(lambda e: e.vms.suspend, "vm_id", Permit.STOP_VM),
                       # A host that is named but unknown is refused before there is an action: 404.
                       "migrate": acts(lambda e: e.vms.migrate, "vm_id", Permit.MIGRATE_VM, "",
-                                      host_id=named("host", "hosts"),
-                                      cluster_id=id_of("cluster"), force=boolean("force"),
-                                      closure=boolean("migrate_vms_in_affinity_closure")),
+                                      "host_id=host@hosts cluster_id=cluster@ force:boolean"
+                                      " closure=migrate_vms_in_affinity_closure:boolean"),
                       "cancelmigration": acts(lambda e: e.vms.cancel_migration, "vm_id", Permit.MIGRATE_VM)},
              outline=shown.VM_ACTED),
     Resource("/vms/<vm_id>/statistics", _VM_OWNER, commands.statistics, id="statistic_id"),
@@ -161,8 +158,7 @@ RESOURCES = (
     Resource("/vms/<vm_id>/nics", shown.NIC, commands.of_vm("nics"), id="nic_id",
              permit=Permit.EDIT_VM_PROPERTIES,
              post=Change(does(lambda e: e.vms.add_nic, "vm_id"),
-                         {"name": text("name"), "vnic_profile": id_of("vnic_profile")},
-                         needs={"name": "name"}, status=201)),
+                         taken("name vnic_profile@"), needs="name", status=201)),
     # The state knows none of these, which the module `ovirt_vm` looks through.
     *(Resource(f"/vms/<vm_id>/{step}", Shape(root.removesuffix("s"), "name"), commands.none_of_vm, root=root,
                single=False)
@@ -174,7 +170,7 @@ RESOURCES = (
     Resource("/affinitylabels", shown.AFFINITY_LABEL, whole("labels"), id="label_id", root="affinity_labels",
              by_name=True, admins=True, permit=Permit.TAG_MANAGEMENT,
              post=Change(does(lambda e: e.labels.add), commands.LABEL_PARTS, "comment description",
-                         needs={"name": "name"}, called="label", status=201),
+                         needs="name", called="label", status=201),
              put=Change(does(lambda e: e.labels.edit, "label_id"), commands.LABEL_PARTS,
                         "comment description"),
              delete=Change(does(lambda e: e.labels.remove, "label_id"), checks=True)),
@@ -184,12 +180,12 @@ RESOURCES = (
     Resource("/schedulingpolicies", shown.SCHEDULING_POLICY, whole("policies"), id="policy_id",
              root="scheduling_policies", admins=True, permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
              post=Change(does(lambda e: e.policies.add), commands.POLICY_PARTS, "balances filters weight",
-                         needs={"name": "name"}, called="policy", status=201),
+                         needs="name", called="policy", status=201),
              put=Change(does(lambda e: e.policies.edit, "policy_id"), commands.POLICY_PARTS,
                         "balances filters weight"),
              delete=Change(does(lambda e: e.policies.remove, "policy_id"))),
-    _policy_parts("filters", shown.FILTER, position=integer("position")),
-    _policy_parts("weights", shown.WEIGHT, factor=integer("factor")),
+    _policy_parts("filters", shown.FILTER, "position:integer"),
+    _policy_parts("weights", shown.WEIGHT, "factor:integer"),
     _policy_parts("balances", shown.BALANCE),
     Resource("/schedulingpolicyunits", shown.SCHEDULING_POLICY_UNIT, whole("units"),
              root="scheduling_policy_units", admins=True),
@@ -201,7 +197,7 @@ RESOURCES = (
     Resource("/events", shown.EVENT, commands.events, id="event_id", search="events",
              permit=Permit.INJECT_EXTERNAL_EVENTS,
              post=Change(commands.add_event, commands.EVENT_PARTS, commands.EVENT_PAST,
-                         needs={name: name for name in ("origin", "severity", "custom_id", "description")},
+                         needs="origin severity custom_id description",
                          status=201, checks=True)),
     Resource("/jobs", shown.JOB, lambda call, _: {job.id: job for job in call.engine.queries.jobs()},
              search="jobs", admins=True),
