@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Collection, Mapping
-from copy import copy
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
@@ -38,31 +38,21 @@ class FollowError(Exception):
     """A `follow` that the engine fails on: HTTP 500 for the whole request."""
 
 
+@dataclass
 class Call:
     """A request to the API by a user who is logged in, or what one follows."""
 
+    engine: Engine
+    request: Request
+    user_name: str
+    user: User
+    path: str
+    expand: Expand
+    #: Markup that has been rendered and still holds, by address, with what it was rendered from.
+    rendered: dict[str, tuple[object, str]]
+    follow: Follow
     #: Whether this call renders what another one follows; then `search` and `max` are not its own.
-    followed = False
-
-    def __init__(
-        self,
-        engine: Engine,
-        request: Request,
-        user_name: str,
-        user: User,
-        path: str,
-        expand: Expand,
-        rendered: dict[str, tuple[object, str]],
-    ) -> None:
-        self.engine = engine
-        self.user_name = user_name
-        self.user = user
-        self._request = request
-        self._path = path
-        self.expand = expand
-        #: Markup that has been rendered and still holds, by address, with what it was rendered from.
-        self._rendered = rendered
-        self.follow = parse_follow(self.parameter("follow") or "")
+    followed: bool = False
 
     @property
     def state(self) -> State:
@@ -72,7 +62,7 @@ class Call:
 
     def parameter(self, name: str) -> str | None:
         """Give a parameter of the query."""
-        return self._request.args.get(name)
+        return self.request.args.get(name)
 
     def number(self, name: str) -> int | None:
         """Give a number parameter; None when it is absent or not one."""
@@ -82,7 +72,7 @@ class Call:
     @cached_property
     def correlation_id(self) -> str:
         """What the events of this request carry: what the client gave, cleaned and cut, or a random id."""
-        given = self._request.headers.get("Correlation-Id") or self.parameter("correlation_id") or ""
+        given = self.request.headers.get("Correlation-Id") or self.parameter("correlation_id") or ""
         return re.sub("[^0-9a-zA-Z_-]", "", given)[:_CORRELATION_LENGTH] or str(uuid.uuid4())
 
     @property
@@ -96,14 +86,14 @@ class Call:
 
     def cached(self, address: str, source: object, render: Callable[[], str]) -> str:
         """Give the markup of what is at an address, rendered again only if its source has changed."""
-        held = self._rendered.get(address)
+        held = self.rendered.get(address)
         if held is None or (held[0] is not source and held[0] != source):
-            held = self._rendered[address] = source, render()
+            held = self.rendered[address] = source, render()
         return held[1]
 
     def body(self, tag: str) -> Node:
         """Read the body, XML whose root is `tag`; refuse others with a usage message."""
-        request, step = self._request, self._path.rstrip("/").rpartition("/")[2]
+        request, step = self.request, self.path.rstrip("/").rpartition("/")[2]
         if request.mimetype == "application/json":
             raise not_simulated("JSON")
         if request.mimetype not in ("", "application/xml"):
@@ -134,23 +124,21 @@ class Call:
 
     def below(self, follow: Follow) -> Call:
         """Give the call that renders what this one follows."""
-        call = copy(self)
-        call.follow, call.followed = follow, True
-        return call
+        return replace(self, follow=follow, followed=True)
 
 
+@dataclass
 class Links:
     """The links of one entity at `href`: ask for each, and then for the `entity` around them and the rest.
 
     `ids` are those of the entities above it, by their names in the address.
     """
 
-    def __init__(self, call: Call, href: str, ids: Mapping[str, str], follow: Follow) -> None:
-        self.call = call
-        self.href = href
-        self.ids = ids
-        self._follow = follow
-        self._met: set[str] = set()
+    call: Call
+    href: str
+    ids: Mapping[str, str]
+    _follow: Follow
+    _met: set[str] = field(default_factory=set)
 
     def follows(self, attribute: str) -> bool:
         return attribute in self._follow

@@ -28,7 +28,7 @@ from ovirt_service.http.addresses import listening_socket
 from ovirt_simulator.core import messages
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http import THREADS, markup
-from ovirt_simulator.http.call import Call, Follow, FollowError
+from ovirt_simulator.http.call import Call, Follow, FollowError, parse_follow
 from ovirt_simulator.http.control import (
     SERVLETS,
     SESSION_LIFETIME,
@@ -296,7 +296,8 @@ class Application:
 
     def _answer(self, request: Request, path: str, user_name: str, user: User) -> Response:
         """Answer, with every way of failing turned into the answer that the engine has for it."""
-        call = Call(self._engine, request, user_name, user, path, self._expand, self._rendered)
+        follow = parse_follow(request.args.get("follow", ""))
+        call = Call(self._engine, request, user_name, user, path, self._expand, self._rendered, follow)
         try:
             response = self._dispatch(call, request, path)
         except Refusal as refusal:

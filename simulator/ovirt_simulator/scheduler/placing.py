@@ -7,6 +7,7 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -183,13 +184,13 @@ _REASON = "Affinity rules enforcement"
 Shuffle = Callable[[list[Vm]], None]
 
 
+@dataclass
 class AffinityEnforcement:
     """Finds VMs that violate a hard rule, and migrates the first that has anywhere to go."""
 
-    def __init__(self, backend: Backend, scheduler: Scheduler, migrate: MigrateBySystem) -> None:
-        self._backend = backend
-        self._scheduler = scheduler
-        self._migrate = migrate
+    _backend: Backend
+    _scheduler: Scheduler
+    _migrate: MigrateBySystem
 
     def cycle(self) -> None:
         """Migrate at most one VM in each cluster that has no VM migrating, be it upgraded or not.

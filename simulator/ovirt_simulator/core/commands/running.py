@@ -1,5 +1,6 @@
 """How VMs come up, go down and are suspended over time."""
 
+from dataclasses import dataclass
 from zlib import crc32
 
 from ovirt_simulator.core.backend import Action, Backend, Commands
@@ -7,14 +8,14 @@ from ovirt_simulator.core.entities import SYSTEM, Caller, Job, Vm
 from ovirt_simulator.core.messages import EventCode, EventType
 
 
+@dataclass
 class Course:
     """What a VM is in the middle of. A new course ends the old one, whose actions then come to nothing."""
 
-    def __init__(self, backend: Backend, vm_id: str, job: Job | None) -> None:
-        self._backend = backend
-        self._vm_id = vm_id
-        self.job = job
-        self.is_over = False
+    _backend: Backend
+    _vm_id: str
+    job: Job | None
+    is_over: bool = False
 
     def later(self, seconds: float, action: Action) -> None:
         """Do the next step, unless the course has ended by then, or the VM's host has crashed."""
