@@ -96,7 +96,7 @@ class _Connection(BaseHTTPRequestHandler):
         for header in response.get_wsgi_headers(environ):
             self.send_header(*header)
         self.end_headers()
-        self.wfile.write(b"" if self.command == "HEAD" else response.get_data())
+        self.wfile.writelines(() if self.command == "HEAD" else response.iter_encoded())
 
 
 class Server:

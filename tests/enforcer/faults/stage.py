@@ -9,20 +9,19 @@ import threading
 import tomllib
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import msgspec
-from werkzeug import Response
+from werkzeug import Request, Response
 
 import ovirt_placement.cli.main
 from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.model import Snapshot
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import Server, WebFace, serve
+from ovirt_simulator.http.server import Answer, Server, serve
 from tests.builders import APART, TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.launching import NEVER, EnforcerProcess
@@ -68,13 +67,10 @@ class Wire:
         with self._lock:
             return self._seen[path]
 
-    def around(self, application: WebFace) -> WebFace:
-        def answer(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-            distorted = self._take_distorted(environ["REQUEST_METHOD"], environ["PATH_INFO"])
-            if distorted is None:
-                return application(environ, start_response)
-            found = distorted(lambda: Response.from_app(application, environ, buffered=True))
-            return found(environ, start_response)
+    def around(self, application: Answer) -> Answer:
+        def answer(request: Request) -> Response:
+            distorted = self._take_distorted(request.method, request.path)
+            return application(request) if distorted is None else distorted(lambda: application(request))
 
         return answer
 
@@ -353,8 +349,7 @@ class Stage:
 
     def _serve(self, listen: str) -> Server:
         server = serve(self.engine, listen)
-        web: Any = server._server
-        web.wsgi_app = self.wire.around(web.wsgi_app)
+        server._answer = self.wire.around(server._answer)
         return server
 
     def _is_well(self) -> bool:
