@@ -102,11 +102,15 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with closing(serve(engine)) as server, living(engine):
         # A machine that is busy may take longer than a decision usually waits for engine and store.
         file = write_configuration(
-            folder, server.api_url, inventory="engine_wait_ms = 10000", store="patience_seconds = 10.0"
+            folder,
+            server.api_url,
+            engine='name = "east"',
+            inventory="engine_wait_ms = 10000",
+            store="patience_seconds = 10.0",
         )
         environment = {**os.environ, "OVIRT_PLACEMENT_CONFIG": str(file)}
         with running(file), running_proxy(environment) as proxy:
-            store = Store(config.load(file, {}).store.url, engine="default", patience_seconds=30)
+            store = Store(config.load(file, {}).store.url, engine="east", patience_seconds=30)
             with closing(store):
                 yield World(engine, proxy, store)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from sqlalchemy import select
 
 from ovirt_enforcer.log import AUDIT_LOG, NoticeKind, audit
 from ovirt_enforcer.service.metrics import EnforcerMetrics
@@ -18,10 +19,13 @@ from ovirt_placement.inventory.decision import NoSnapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards
 from ovirt_placement.store.enforcer.intents import Cause, Intent, Store
+from ovirt_placement.store.sql.schema import metadata, schema_version
 from ovirt_service.errors import UserError
 from tests import builders
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, Part, group, host, rule, snapshot, vm
+from tests.enforcer.actions import bench as benches
 from tests.kit.notices import KeptNotices
+from tests.placement.databases import database
 from tests.placement.store.conftest import Opening
 from tests.stored import prepared
 
@@ -328,3 +332,21 @@ def test_one_that_leads_no_more_shows_no_cluster_and_reports_again_what_it_finds
     bench.recorder.forget()
     bench.recorder.record_violations(state("h1"), CLUSTER)
     assert bench.reported.kinds[2:] == [VIOLATED, REPAIRED]
+
+
+def test_all_that_an_enforcer_writes_is_of_its_engine_and_what_is_of_others_is_nothing_to_it(
+    tmp_path: Path,
+) -> None:
+    with benches.bench(tmp_path) as made:
+        prepared(made.store, "a", source="h1", target="h2")  # of another engine, whose ids are the same
+        made.config.engine = replace(made.config.engine, name="east")
+        with made.enforcing() as daemon:
+            while not made.begun():
+                made.cycle(daemon)
+        with database(made.config.store.url) as connection:
+            tables = (one for one in metadata.sorted_tables if one is not schema_version)
+            rows = {
+                table.name: connection.execute(select(table.c.engine)).scalars().all() for table in tables
+            }
+    assert sorted(rows.pop("intents")) == ["default", "east"]
+    assert {*chain(*rows.values())} == {"east"}

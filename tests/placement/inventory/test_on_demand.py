@@ -1,7 +1,7 @@
 """What is read on demand: statistics where a rule asks for them, what keys refer to, searches of rules."""
 
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,9 @@ from ovirt_placement.inventory.publication import age
 from ovirt_placement.model import MemberSearch, SchedulingPolicy, Snapshot
 from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS, Needed
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
+from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
+from ovirt_placement.store.sql.access import opened
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
@@ -22,7 +24,7 @@ from tests.builders import key, rule
 from tests.configuration import write_configuration
 from tests.placement.engine.simulated import owned, simulated
 from tests.placement.inventory.running import ended, loaded, running
-from tests.placement.inventory.test_stored_keys import opened, publication, published, soon
+from tests.placement.inventory.test_stored_keys import publication, published, soon
 from tests.stored import put_keys
 
 OF_HOSTS = frozenset({HOST_STATISTICS})
@@ -157,21 +159,23 @@ SEARCHED = build.snapshot(build.host("h1"), build.host("h2"), build.vm("db1", "h
 
 
 class Stage:
-    """An engine, a store, and the configuration of a service that follows both."""
+    """An engine with a name, a store, and the configuration of a service that follows both."""
 
     def __init__(self, folder: Path, engine: Engine, server: Server, interval_seconds: float) -> None:
         self.engine, self.server = engine, server
         lines = f"interval_seconds = {interval_seconds}\n"
         patient = "patience_seconds = 30.0"
-        self.file = write_configuration(folder, server.api_url, inventory=lines, store=patient)
+        self.file = write_configuration(
+            folder, server.api_url, engine='name = "east"', inventory=lines, store=patient
+        )
         self.config = loaded(self.file)
 
     def set_key(self, level: str) -> None:
-        with opened(self.config.store.url) as store:
+        with opened(KeyStore, self.config) as store:
             put_keys(store, (key("A", level=level),))
 
     def put_rule(self) -> None:
-        with closing(RuleStore(self.config.store.url, engine="default", patience_seconds=30)) as store:
+        with opened(RuleStore, self.config) as store:
             store.change(lambda standing: RuleChange(put=(FEW,)), changed_by="a")
 
     def until(self, holds: Callable[[Snapshot], bool]) -> Snapshot:
