@@ -124,17 +124,9 @@ class Stage(NamedTuple):
 
 @contextmanager
 def running(
-    sizes: Sizes = SIZES,
-    *,
-    proxy: bool = False,
-    page: bool = False,
-    inventory: str = "",
-    plugin: str = TRIVIAL,
+    sizes: Sizes = SIZES, *, proxy: bool = False, page: bool = False, plugin: str = TRIVIAL
 ) -> Iterator[Stage]:
-    """Run it until the block ends; `inventory` are further lines of that section of the configuration.
-
-    `plugin` is a further plugin of the proxy's.
-    """
+    """Run it until the block ends; `plugin` is a further plugin of the proxy's."""
     snapshot = generate(sizes, seed=1)
     with tempfile.TemporaryDirectory(dir=_IN_MEMORY) as name:
         folder = Path(name)
@@ -150,7 +142,7 @@ def running(
             engine = start(f"ovirt-simulator run --listen 127.0.0.1:0 --state {folder}/state.json")
             for user, more in ((INVENTORY_USER, ""), (WORKERS_USER, _PAGE)):
                 url, file = f"{engine}/ovirt-engine/api", f"{user}.toml"
-                write_configuration(folder, url, name=file, user=user, inventory=inventory, more=more)
+                write_configuration(folder, url, name=file, user=user, more=more)
             start(f"ovirt-placement inventory run --config {folder}/{INVENTORY_USER}.toml")
             plugins = f"--plugins {PLUGINS} --plugins {folder}/plugins"
             scheduler = f"ovirt-scheduler-proxy run --listen 127.0.0.1:0 {plugins}"

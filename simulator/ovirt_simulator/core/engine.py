@@ -14,7 +14,7 @@ from ovirt_simulator.core import affinity, entities, loading, messages
 from ovirt_simulator.core.backend import USUAL, Action, Backend, Commands, Faults, Settings, locked
 from ovirt_simulator.core.commands.clusters import PolicyCommands, UpgradeCommands
 from ovirt_simulator.core.commands.groups import AffinityCommands, LabelCommands
-from ovirt_simulator.core.commands.hosts import HostCommands, HostUpgrades
+from ovirt_simulator.core.commands.hosts import Emptying, HostCommands, HostUpgrades
 from ovirt_simulator.core.commands.migrations import Migrations
 from ovirt_simulator.core.commands.outages import Restarts
 from ovirt_simulator.core.commands.running import Running
@@ -41,7 +41,7 @@ def resume(backend: Backend, migrations: Migrations, hosts: HostCommands) -> Non
         for host in tuple(state.hosts.values()):
             if host.status == "preparing_for_maintenance":
                 job = backend.jobs.start(f"Moving Host {host.name} to Maintenance", entities.SYSTEM)
-                hosts.begin_maintenance(host.id, job, entities.SYSTEM)
+                hosts.begin_maintenance(Emptying(host.id, entities.SYSTEM), job)
         for vm in tuple(state.vms.values()):
             if vm.status == "migrating":
                 migrations.resume(vm)

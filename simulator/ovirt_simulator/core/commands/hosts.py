@@ -8,6 +8,7 @@ HostUpgradeCallback.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 from ovirt_simulator.core import messages
 from ovirt_simulator.core.affinity import scheduled_together
@@ -15,7 +16,7 @@ from ovirt_simulator.core.backend import Backend, Commands, UpgradeFault, locked
 from ovirt_simulator.core.commands.migrations import Migrations, leaving
 from ovirt_simulator.core.commands.outages import Outages, Restarts
 from ovirt_simulator.core.entities import ADMIN, SYSTEM, Caller, Host, Job, Vm
-from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existing
+from ovirt_simulator.core.messages import EventCode, Rejected, existing
 from ovirt_simulator.scheduler.filters import Request
 
 _MOVABLE = {"up", "powering_up", "paused", "reboot_in_progress"}
@@ -26,6 +27,18 @@ _SETTLED |= {"non_operational", "install_failed"}
 _BUSY = "Related operation is currently in progress. Please try again later."
 _INACTIVE = dict.fromkeys(("installing", "reboot", "unassigned", "initializing"), _BUSY)
 _INACTIVE |= {"up": "Host in Up status.", "non_responsive": "Host is in non responsive state."}
+
+
+class Emptying(NamedTuple):
+    """An order to empty a host."""
+
+    host_id: str
+    caller: Caller
+    reason: str = ""
+    #: An order of the engine's own.
+    internal: bool = False
+    #: Called if not all VMs can be scheduled.
+    failed: Callable[[], object] = lambda: None
 
 
 class HostCommands(Outages):
@@ -42,7 +55,7 @@ class HostCommands(Outages):
         """Put the host into maintenance: its VMs migrate away first. One that prepares is drained again."""
         host = self.check_deactivation(host_id, internal=False)
         job = self._jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
-        self.begin_maintenance(host_id, job, caller, reason=reason)
+        self.begin_maintenance(Emptying(host_id, caller, reason), job)
         return job
 
     def check_deactivation(self, host_id: str, *, internal: bool) -> Host:
@@ -89,20 +102,9 @@ class HostCommands(Outages):
 
     # -- What the commands begin, and other commands as well; the caller holds the lock.
 
-    def begin_maintenance(
-        self,
-        host_id: str,
-        job: Job,
-        caller: Caller,
-        *,
-        reason: str = "",
-        internal: bool = False,
-        failed: Callable[[], None] = lambda: None,
-    ) -> None:
-        """Let the host take no more VMs, and send those it has away.
-
-        `internal` is an order of the engine's own; `failed` is called if not all VMs can be scheduled.
-        """
+    def begin_maintenance(self, order: Emptying, job: Job) -> None:
+        """Let the host take no more VMs, and send those it has away."""
+        host_id = order.host_id
         self._change_host(host_id, status="preparing_for_maintenance")
         self._attempts[host_id] = job
         for migration in self._migrations.of_host(host_id):
@@ -110,12 +112,9 @@ class HostCommands(Outages):
                 self._migrations.withdraw(migration)
 
         if self._state.vms_on(host_id):
-            drain = partial(
-                self._drain_and_log, host_id, caller, reason=reason, internal=internal, failed=failed
-            )
-            self._backend.unlocked(0.0, drain)
+            self._backend.unlocked(0.0, partial(self._drain_and_log, order))
         else:
-            self._log_end(host_id, caller, reason, scheduled=True, internal=internal)
+            self._log_end(order, scheduled=True)
         self._backend.go_through(self._watch_drained(host_id, job))
 
     def bring_up(self, host_id: str, job: Job) -> None:
@@ -126,21 +125,13 @@ class HostCommands(Outages):
         self._change_host(host_id, status="unassigned")
         self._backend.after(self._settings.host_activation_seconds, lambda: self._activated(host_id, job))
 
-    def _drain_and_log(
-        self,
-        host_id: str,
-        caller: Caller,
-        *,
-        reason: str = "",
-        internal: bool,
-        failed: Callable[[], None] = lambda: None,
-    ) -> None:
-        scheduled = self._drain(host_id, caller, forced=not internal)
+    def _drain_and_log(self, order: Emptying) -> None:
+        scheduled = self._drain(order.host_id, order.caller, forced=not order.internal)
         with self._backend.lock:
             if scheduled is not None:
-                self._log_end(host_id, caller, reason, scheduled=scheduled, internal=internal)
+                self._log_end(order, scheduled=scheduled)
             if scheduled is False:
-                failed()
+                order.failed()
 
     def _drain(self, host_id: str, caller: Caller, *, forced: bool) -> bool | None:
         """Migrate every VM away; called without the lock.
@@ -188,15 +179,14 @@ class HostCommands(Outages):
             return False
         return vm.affinity == "migratable" or (forced and vm.affinity == "user_migratable")
 
-    def _log_end(self, host_id: str, caller: Caller, reason: str, *, scheduled: bool, internal: bool) -> None:
+    def _log_end(self, order: Emptying, *, scheduled: bool) -> None:
         """Log that the command has ended; no event says when the host arrives in maintenance."""
         done, failed = EventCode.VDS_MAINTENANCE, EventCode.VDS_MAINTENANCE_FAILED
-        if not internal:
-            done = EventCode.USER_VDS_MAINTENANCE if reason else EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON
+        if not order.internal:
+            reasoned, silent = EventCode.USER_VDS_MAINTENANCE, EventCode.USER_VDS_MAINTENANCE_WITHOUT_REASON
+            done = reasoned if order.reason else silent
             failed = EventCode.USER_VDS_MAINTENANCE_MIGRATION_FAILED
-        code: EventType = done if scheduled else failed
-        host = self._state.hosts[host_id]
-        self._log(code, caller, host=host, reason=reason)
+        self._log(done if scheduled else failed, order.caller, host=order.host_id, reason=order.reason)
 
     def _watch_drained(self, host_id: str, job: Job) -> Iterator[float]:
         """Look again and again whether the host is empty; after a while, try what is left once more."""
@@ -211,7 +201,8 @@ class HostCommands(Outages):
             if idle and now - drained >= self._settings.retry_seconds:
                 drained = now
                 # The engine's own order: what a user's order forces refuses it now.
-                self._backend.unlocked(0.0, partial(self._drain_and_log, host_id, SYSTEM, internal=True))
+                order = Emptying(host_id, SYSTEM, internal=True)
+                self._backend.unlocked(0.0, partial(self._drain_and_log, order))
             yield self._settings.refresh_seconds
         self._jobs.end(job, "aborted")
 
@@ -347,7 +338,7 @@ class HostUpgrades(Commands):
             return False
         job = self._jobs.start(f"Moving Host(s) {host.name} to Maintenance", caller)
         give_up = partial(self._hosts.bring_up, host_id, upgrading)
-        self._hosts.begin_maintenance(host_id, job, caller, internal=True, failed=give_up)
+        self._hosts.begin_maintenance(Emptying(host_id, caller, internal=True, failed=give_up), job)
         return True
 
     def _find_updates(self, host_id: str, job: Job, caller: Caller) -> Iterator[float]:
