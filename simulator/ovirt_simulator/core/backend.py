@@ -85,7 +85,7 @@ PROMPT = Settings(
 
 
 # -- What goes wrong on demand: migrations that fail, hang, crawl or are refused, and upgrades of hosts.
-class MigrationFault(msgspec.Struct, frozen=True, kw_only=True):
+class MigrationFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What happens to a migration that starts now."""
 
     #: Fails after its time; the VM stays where it was.
@@ -98,7 +98,7 @@ class MigrationFault(msgspec.Struct, frozen=True, kw_only=True):
     refuse: bool = False
 
 
-class UpgradeFault(msgspec.Struct, frozen=True, kw_only=True):
+class UpgradeFault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What happens to an upgrade of a host that is being installed now."""
 
     #: The installation fails; the host stays, and its status is install_failed.

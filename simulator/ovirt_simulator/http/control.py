@@ -15,6 +15,7 @@ from functools import cache, partial
 from typing import Any, Literal, TypeVar
 
 import msgspec
+from msgspec import convert
 from werkzeug import Request, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, MapAdapter, Rule
@@ -179,20 +180,6 @@ class Advance(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: float
 
 
-class MigrationFaults(MigrationFault, frozen=True, forbid_unknown_fields=True):
-    """What the next `count` migrations (of a VM, by id) meet."""
-
-    count: int = 1
-    vm: str | None = None
-
-
-class UpgradeFaults(UpgradeFault, frozen=True, forbid_unknown_fields=True):
-    """What the next `count` upgrades (of a host, by id) meet."""
-
-    count: int = 1
-    host: str | None = None
-
-
 class Control:
     """Answers requests below /simulator."""
 
@@ -223,10 +210,11 @@ def _advance(control: Control, request: Request) -> dict[str, Any]:
     return {"now": control.engine.queries.now}
 
 
-def _expect(control: Control, request: Request, kind: type[MigrationFaults | UpgradeFaults]) -> None:
-    asked = _read(request, kind)
-    identity = asked.vm if isinstance(asked, MigrationFaults) else asked.host
-    control.engine.faults.expect(asked, asked.count, identity)
+def _expect(control: Control, request: Request, kind: type[MigrationFault | UpgradeFault], of: str) -> None:
+    """Let the next `count` of a kind go wrong, of the VM or host that is named, if one is."""
+    asked = _read(request, dict[str, Any])
+    count, identity = convert(asked.pop("count", 1), int), convert(asked.pop(of, None), str | None)
+    control.engine.faults.expect(convert(asked, kind), count, identity)
 
 
 _ANSWERS: dict[str, Callable[..., Any]] = {
@@ -238,8 +226,8 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     "POST /hosts/<host>/recover": lambda control, _, host: control.engine.hosts.recover(host),
     "POST /hosts/<host>/updates": lambda control, _, host: control.engine.host_upgrades.offer(host),
     "POST /vms/<vm>/crash": lambda control, _, vm: control.engine.vms.crash(vm),
-    "POST /migrations/faults": partial(_expect, kind=MigrationFaults),
-    "POST /upgrades/faults": partial(_expect, kind=UpgradeFaults),
+    "POST /migrations/faults": partial(_expect, kind=MigrationFault, of="vm"),
+    "POST /upgrades/faults": partial(_expect, kind=UpgradeFault, of="host"),
     "POST /disturbances": lambda control, asked: control.disturbances.add(_read(asked, Disturbance)),
     "DELETE /disturbances": lambda control, _: control.disturbances.clear(),
     "POST /tokens/expire": lambda control, _: {"expired": control.tokens.revoke_all()},

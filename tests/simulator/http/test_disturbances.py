@@ -105,6 +105,8 @@ def test_the_state_can_be_taken_out(engine: Engine, control: Control) -> None:
         ("POST", "/advance", {}, 400),
         ("POST", "/disturbances", {"path": "("}, 400),
         ("POST", "/disturbances", {"drop": "everything"}, 400),
+        *(("POST", "/migrations/faults", body, 400) for body in ({"host": "h"}, {"count": "x"}, {"vm": 1})),
+        ("POST", "/upgrades/faults", {"hang": True}, 400),
         ("POST", "/hosts/none/fail", {}, 404),
         ("GET", "/nonsense", {}, 404),
         ("DELETE", "/advance", {}, 405),
