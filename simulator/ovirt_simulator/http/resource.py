@@ -40,6 +40,11 @@ class Shape:
         self.id = identity
         self._kept = kept
 
+    @property
+    def plural(self) -> str:
+        """The root element of a list."""
+        return f"{self.tag[:-1]}ies" if self.tag.endswith("y") else f"{self.tag}s"
+
     def render(self, links: Links, record: Any) -> str:
         if not self._kept or links.call.follow:
             return self._fresh(links, record)
@@ -207,8 +212,6 @@ class Resource(msgspec.Struct, frozen=True):
     records: Records
     #: What its entities are called in addresses: `<vm_id>`.
     id: str = "entity_id"
-    #: The root element of the list, where it is not the last step of the address.
-    root: str = ""
     #: The collection that has an entity's own address, where that is another one: `/clusters/<cluster>/x`.
     home: str = ""
     #: What searches know the collection by; empty where it has none.

@@ -24,14 +24,13 @@ _VM_OWNER, _HOST_OWNER = (
 )
 
 
-def _group_members(step: str, members: Members, shape: Shape, table: str, root: str) -> Resource:
+def _group_members(step: str, members: Members, shape: Shape, table: str) -> Resource:
     takes = taken("member_id=.@hosts" if members is Members.HOSTS else "member_id=.@")
     return Resource(
         f"/clusters/<cluster_id>/affinitygroups/<group_id>/{step}",
         shape,
         commands.members_of(members.value, table),
         id="member_id",
-        root=root,
         home=f"/{'affinitylabels' if table == 'labels' else table}",
         single=False,
         admins=True,
@@ -93,10 +92,9 @@ def _policy_parts(name: str, shape: Shape, takes: str = "") -> Resource:
 
 # fmt: off
 RESOURCES = (
-    Resource("/datacenters", shown.DATA_CENTER, seen("data_centers"), id="data_center_id",
-             root="data_centers"),
+    Resource("/datacenters", shown.DATA_CENTER, seen("data_centers"), id="data_center_id"),
     Resource("/networks", shown.NETWORK, whole("networks")),
-    Resource("/vnicprofiles", shown.VNIC_PROFILE, whole("vnic_profiles"), root="vnic_profiles"),
+    Resource("/vnicprofiles", shown.VNIC_PROFILE, whole("vnic_profiles")),
     Resource("/clusters", shown.CLUSTER, commands.clusters, id="cluster_id", by_name=True, search="clusters",
              permit=Permit.EDIT_CLUSTER_CONFIGURATION,
              post=Change(does(lambda e: e.policies.add_cluster),
@@ -109,16 +107,16 @@ RESOURCES = (
                                         permit=Permit.EDIT_CLUSTER_CONFIGURATION)},
              outline=Shape("cluster")),
     Resource("/clusters/<cluster_id>/affinitygroups", shown.AFFINITY_GROUP, commands.groups, id="group_id",
-             root="affinity_groups", home="/clusters/<cluster>/affinitygroups", by_name=True, admins=True,
-             missing=commands.no_group, permit=Permit.MANIPULATE_AFFINITY_GROUPS,
+             home="/clusters/<cluster>/affinitygroups", by_name=True, admins=True, missing=commands.no_group,
+             permit=Permit.MANIPULATE_AFFINITY_GROUPS,
              post=Change(commands.add_group, commands.GROUP_PARTS, "broken comment", needs="name",
                          called="group", status=201),
              put=Change(commands.edit_group, commands.GROUP_PARTS, "broken comment"),
              delete=Change(does(lambda e: e.affinity_groups.remove, "group_id"))),
-    _group_members("vms", Members.VMS, shown.VM_OUTLINE, "vms", "vms"),
-    _group_members("hosts", Members.HOSTS, shown.HOST_OUTLINE, "hosts", "hosts"),
-    _group_members("vmlabels", Members.VM_LABELS, shown.AFFINITY_LABEL, "labels", "affinity_labels"),
-    _group_members("hostlabels", Members.HOST_LABELS, shown.AFFINITY_LABEL, "labels", "affinity_labels"),
+    _group_members("vms", Members.VMS, shown.VM_OUTLINE, "vms"),
+    _group_members("hosts", Members.HOSTS, shown.HOST_OUTLINE, "hosts"),
+    _group_members("vmlabels", Members.VM_LABELS, shown.AFFINITY_LABEL, "labels"),
+    _group_members("hostlabels", Members.HOST_LABELS, shown.AFFINITY_LABEL, "labels"),
     # The host reboots unless it is not to.
     Resource("/hosts", shown.HOST, commands.hosts, id="host_id", by_name=True, search="hosts",
              actions={"activate": acts(lambda e: e.hosts.activate, "host_id", Permit.MANIPULATE_HOST),
@@ -153,22 +151,20 @@ RESOURCES = (
     Resource("/vms/<vm_id>/statistics", _VM_OWNER, commands.statistics, id="statistic_id"),
     Resource("/vms/<vm_id>/permissions", shown.PERMISSION, commands.permissions, single=False),
     Resource("/vms/<vm_id>/tags", shown.TAG, commands.tags_of, single=False, admins=True),
-    Resource("/vms/<vm_id>/diskattachments", shown.DISK_ATTACHMENT, commands.of_vm("disks"),
-             root="disk_attachments", single=False),
+    Resource("/vms/<vm_id>/diskattachments", shown.DISK_ATTACHMENT, commands.of_vm("disks"), single=False),
     Resource("/vms/<vm_id>/nics", shown.NIC, commands.of_vm("nics"), id="nic_id",
              permit=Permit.EDIT_VM_PROPERTIES,
              post=Change(does(lambda e: e.vms.add_nic, "vm_id"),
                          taken("name vnic_profile@"), needs="name", status=201)),
     # The state knows none of these, which the module `ovirt_vm` looks through.
-    *(Resource(f"/vms/<vm_id>/{step}", Shape(root.removesuffix("s"), "name"), commands.none_of_vm, root=root,
-               single=False)
-      for step, root in (("numanodes", "vm_numa_nodes"), ("cdroms", "cdroms"), ("watchdogs", "watchdogs"),
-                         ("graphicsconsoles", "graphics_consoles"), ("hostdevices", "host_devices"))),
+    *(Resource(f"/vms/<vm_id>/{step}", Shape(tag, "name"), commands.none_of_vm, single=False)
+      for step, tag in (("numanodes", "vm_numa_node"), ("cdroms", "cdrom"), ("watchdogs", "watchdog"),
+                        ("graphicsconsoles", "graphics_console"), ("hostdevices", "host_device"))),
     Resource("/templates", Shape("template", "name"), lambda _, __: {}, single=False),
     # What VMs have of a disk, if any has it.
     Resource("/disks", shown.DISK, commands.disks, listed=False),
-    Resource("/affinitylabels", shown.AFFINITY_LABEL, whole("labels"), id="label_id", root="affinity_labels",
-             by_name=True, admins=True, permit=Permit.TAG_MANAGEMENT,
+    Resource("/affinitylabels", shown.AFFINITY_LABEL, whole("labels"), id="label_id", by_name=True,
+             admins=True, permit=Permit.TAG_MANAGEMENT,
              post=Change(does(lambda e: e.labels.add), commands.LABEL_PARTS, "comment description",
                          needs="name", called="label", status=201),
              put=Change(does(lambda e: e.labels.edit, "label_id"), commands.LABEL_PARTS,
@@ -178,7 +174,7 @@ RESOURCES = (
     _label_members("hosts", shown.HOST_MENTION),
     # Filters, weights and balance in the body are ignored, as the engine ignores them.
     Resource("/schedulingpolicies", shown.SCHEDULING_POLICY, whole("policies"), id="policy_id",
-             root="scheduling_policies", admins=True, permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
+             admins=True, permit=Permit.EDIT_STORAGE_POOL_CONFIGURATION,
              post=Change(does(lambda e: e.policies.add), commands.POLICY_PARTS, "balances filters weight",
                          needs="name", called="policy", status=201),
              put=Change(does(lambda e: e.policies.edit, "policy_id"), commands.POLICY_PARTS,
@@ -187,8 +183,7 @@ RESOURCES = (
     _policy_parts("filters", shown.FILTER, "position:integer"),
     _policy_parts("weights", shown.WEIGHT, "factor:integer"),
     _policy_parts("balances", shown.BALANCE),
-    Resource("/schedulingpolicyunits", shown.SCHEDULING_POLICY_UNIT, whole("units"),
-             root="scheduling_policy_units", admins=True),
+    Resource("/schedulingpolicyunits", shown.SCHEDULING_POLICY_UNIT, whole("units"), admins=True),
     Resource("/users", shown.USER, commands.users, id="user"),
     Resource("/users/<user>/permissions", shown.PERMISSION, commands.permissions, single=False),
     Resource("/clusters/<cluster_id>/permissions", shown.PERMISSION, commands.permissions, single=False),
@@ -211,9 +206,8 @@ def routes() -> Map:
     found: dict[tuple[str, str], tuple[Callable[[Call, Ids], Any], str | None]] = {}
     for resource in RESOURCES:
         entity = f"{resource.address}/<{resource.id}>"
-        root = resource.root or resource.address.rpartition("/")[2]
         if resource.listed:
-            found["GET", resource.address] = resource.list, root
+            found["GET", resource.address] = resource.list, resource.shape.plural
         if resource.single:
             found["GET", entity] = resource.get, None
         for method, address in (("POST", resource.address), ("PUT", entity), ("DELETE", entity)):
