@@ -13,8 +13,11 @@ from ovirt_placement.config import Config
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.connection import NoService
 from ovirt_placement.inventory.publication import Decide, Decided, ask
+from tests.builders import key
 from tests.placement.engine_server import EngineServer
 from tests.placement.inventory.running import COMMAND, configured, ended, loaded, readings, running
+from tests.placement.inventory.test_stored_keys import opened, soon
+from tests.stored import put_keys
 
 #: These assertions depend on real time.
 pytestmark = [pytest.mark.system, pytest.mark.timing]
@@ -112,18 +115,23 @@ def test_after_a_restart_it_answers_at_once_by_what_it_saved_until_it_has_read(
 ) -> None:
     file = configured(tmp_path, engine, max_age_seconds=0.01)  # what was saved is older as soon as it starts
     config = loaded(file)
+    with opened(config.store.url) as store:
+        put_keys(store, [key("A")])
     with running(file) as service:
-        before = inventory.known(config=config, max_age=60)
+        saved = soon(config, lambda found: bool(found.placement_keys))
+        inventory.close()  # it knows nothing of it itself
         ended(service)
+    for left in tmp_path.glob("store.db*"):  # the store is lost as well
+        left.unlink()
     hears = threading.Event()
     engine.answer = lambda path: hears.wait(60) and None
     with running(file) as service:  # it says at once that it publishes
         found = inventory.known(config=config, max_age=60, deadline=1.0)
         assert found.publication is not None
-        assert found.snapshot == before.snapshot
+        assert found.snapshot == saved
         assert found.publication.age_seconds > 0.0
-        host = before.snapshot.hosts[0].id
-        question = Decide("filter", "AffinityFilter", [host], before.snapshot.vms[0].id)
+        host = saved.hosts[0].id
+        question = Decide("filter", "AffinityFilter", [host], saved.vms[0].id)
         decided = ask(config.inventory.directory, question, 30.0, Decided)
         assert (decided.failure, decided.hosts) == (None, [host])
         assert decided.age_seconds > 0.3  # the engine was waited for
