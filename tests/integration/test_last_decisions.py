@@ -15,10 +15,7 @@ from ovirt_placement.answers import proxy as local_proxy
 from ovirt_placement.cli.main import main
 from ovirt_placement.model import state_file
 from tests.builders import host, snapshot, vm
-from tests.paths import PLUGINS as PLUGIN_FOLDER
 from tests.placement.cli.documents import plain
-from tests.plugins.published import Publisher
-from tests.proxy.running import eventually, running
 
 HOSTS = ["h1", "h2", "h3"]
 
@@ -179,29 +176,9 @@ def test_a_record_that_cannot_be_read_is_said_in_one_line(asking: Asking, tmp_pa
     assert complaint.count("\n") == 1
 
 
-@pytest.mark.system
-def test_the_age_of_the_state_stands_with_each_decision_of_ours(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    record = tmp_path / "decisions.jsonl"
-    publisher = Publisher(tmp_path, inventory="longest_age_seconds = 3000.0")
-    publisher.publish(snapshot(host("h1"), host("h2"), vm("v1")), seconds_ago=700)
-    config = f'[decisions]\nfile = "{record}"\n'
-    with running(PLUGIN_FOLDER, config=config, environment=publisher.environment) as proxy:
-        with proxy.client() as client:
-            client.runFilters(["AffinityFilter"], HOSTS[:2], "v1", {})
-            client.runCostFunctions([["SoftAffinityWeight", 1]], HOSTS[:2], "v1", {})
-            client.runLoadBalancing("HaReservationBalance", HOSTS[:2], {})
-        eventually(lambda: record.read_bytes().count(b"\n") == 3)
-    lines = [msgspec.json.decode(line) for line in record.read_bytes().splitlines()]
-    units = "AffinityFilter", "SoftAffinityWeight", "HaReservationBalance"
-    for line, unit in zip(lines, units, strict=True):
-        assert line["failures"] == {}
-        assert set(line["state_age_seconds"]) == {unit}
-        assert 700 <= line["state_age_seconds"][unit] < 800
-    asking = Asking(tmp_path, capsys)
+def test_the_age_of_the_state_stands_with_each_decision_of_ours(asking: Asking) -> None:
+    for method, unit in (("runFilters", "AffinityFilter"), ("runCostFunctions", "SoftAffinityWeight")):
+        asking.recorded(method, "v1", state_age_seconds={unit: 700.5})
     assert ", on a state 70" in asking.last("web")
-    assert [set(one["state_age_seconds"]) for one in asking.data("web")] == [
-        {"AffinityFilter"},
-        {"SoftAffinityWeight"},
-    ]
+    found = [set(one["state_age_seconds"]) for one in asking.data("web")]
+    assert found == [{"AffinityFilter"}, {"SoftAffinityWeight"}]

@@ -17,8 +17,6 @@ from tests.integration.world import World, running
 from tests.stored import put_keys
 
 POLICY = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
-#: An equals sign that should be a colon.
-TYPO = "Repel1=1"
 
 #: One engine serves all of them.
 pytestmark = [pytest.mark.system, pytest.mark.xdist_group("placement-keys")]
@@ -43,11 +41,7 @@ def cluster(name: str, hosts: int, *vms: dict[str, Any], **first_host: Any) -> l
 def state() -> Snapshot:
     owned = {"quota": "customer-7", "memory_mb": 2048, "guaranteed_mb": 2048}
     small = {"memory_mb": 5000, "free_mb": 5000}
-    return build.snapshot(
-        *cluster("private", 3, owned, {}, owned, **small),
-        *cluster("island", 4, {}),
-        *cluster("typo", 1, {"custom_properties": {"placement_keys": TYPO}}, {}),
-    )
+    return build.snapshot(*cluster("private", 3, owned, {}, owned, **small), *cluster("island", 4, {}))
 
 
 def on_hosts(cluster: str, name: str, *values: float, weight: float | None = None) -> list[PlacementKey]:
@@ -89,9 +83,6 @@ class KeyWorld:
     def until_recorded(self, vm: str) -> None:
         self.world.until(lambda: vm in self.store.runs(), f"the record of {vm}")
 
-    def frozen(self, vm: str) -> tuple[tuple[str, float], ...]:
-        return next(record.keys for record in self.store.records().frozen_keys if record.vm == vm)
-
 
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KeyWorld]:
@@ -121,15 +112,3 @@ def test_a_vm_returns_to_its_island(engine: KeyWorld) -> None:
         copies = engine.store.records().sticky_copies
         assert [copy.value for copy in copies if copy.vm == "island-a"] == [home]
         assert island[engine.start("island-a")] == home
-
-
-def test_a_bad_property_is_reported_once_ignored_and_no_obstacle_to_a_start(engine: KeyWorld) -> None:
-    assert engine.start("typo-a") == "typo-h1"
-    engine.world.until_called("runFilters", 1, "typo-a")
-    assert engine.frozen("typo-a") == ()
-    engine.stop("typo-a")  # the keeper looks again at each of these
-    engine.start("typo-b")
-    engine.start("typo-a")
-    reported = [line for line in engine.world.enforcer_log.splitlines() if TYPO in line]
-    (line,) = reported
-    assert "VM typo-a: custom property placement_keys is ignored" in line

@@ -178,9 +178,10 @@ def test_all_that_was_refused_stands_once_with_reasons_of_proxy_and_engine(askin
 def test_the_last_decisions_are_as_many_as_are_asked_for(asking: Asking) -> None:
     assert len(asking.data("web", "--last", "2")["decisions"]) == 2
     assert len(asking.data("web", "--last", "9")["decisions"]) == 2
-    assert [one["method"] for one in asking.data("calm", "--last", "5")["decisions"]] == [
-        "runFilters",
-        "runCostFunctions",
+    found = asking.data("calm", "--last", "5")["decisions"]
+    assert [(one["method"], *one["state_age_seconds"]) for one in found] == [
+        ("runFilters", "AffinityFilter"),
+        ("runCostFunctions", "SoftAffinityWeight"),
     ]
 
 

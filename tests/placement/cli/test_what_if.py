@@ -176,23 +176,6 @@ LEAVING = snapshot(
 )
 
 
-def test_an_engine_finds_the_host_empty_and_no_rule_violated(serving: Starting) -> None:
-    with serving(LEAVING) as live:
-        (found,) = live.data(0, "what-if --maintenance node1")["maintenance"]
-        assert live.changes == []
-        assert (found["hosts"], found["staying"], found["proven"]) == (["h1"], [], True)
-        moves = [(move["vms"], move["to"], move["closure"]) for move in found["moves"]]
-        assert moves == [(["a", "b"], "h2", True)]
-        live.engine.vms.migrate("a", host_id="h2", closure=True)
-        live.engine.advance(found["seconds"])
-        live.engine.hosts.deactivate("h1")
-        live.engine.advance(60)
-        after = live.engine.snapshot()
-        assert after.host_by_id["h1"].status == "maintenance"
-        assert {one.id: one.host for one in after.vms} == {"a": "h2", "b": "h2", "c": "h2", "d": "h3"}
-        live.run(0, "violations")
-
-
 def test_what_cannot_leave_is_an_exit_status_with_what_its_hosts_say(asking: StateAsking) -> None:
     """Hosts that refuse it for one reason are reported together."""
     hosts = (host(name, cores=cores) for name, cores in (("h1", 8), ("h2", 1), ("h3", 1)))

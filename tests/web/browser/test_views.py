@@ -54,18 +54,6 @@ def test_names_are_text(chromium: Browser, served: Page) -> None:
         assert one.page.locator("img").count() == 0
 
 
-def test_a_migration_is_seen_without_a_reload(chromium: Browser, served: Page) -> None:
-    with tab(chromium, served) as one:
-        one.log_in()
-        one.see("/vm/b")
-        expect(one.page.locator("main")).to_contain_text("up on alpha")
-        served.engine.vms.migrate("b", host_id="h2")
-        served.engine.advance(1)
-        expect(one.page.locator("main")).to_contain_text("migrating", timeout=20_000)
-        served.engine.advance(600)
-        expect(one.page.locator("main")).to_contain_text("up on beta", timeout=20_000)
-
-
 def test_an_outage_leaves_what_was_known_with_its_age(chromium: Browser, tmp_path: Path) -> None:
     with paged(tmp_path, STATE) as page, tab(chromium, page, complains=True) as one:
         one.log_in()

@@ -4,6 +4,14 @@ import pytest
 from msgspec.structs import replace
 
 from ovirt_placement.answers.groups import groups_list
+from ovirt_placement.config import load
+from ovirt_placement.store.enforcer.observations import (
+    LostMembership,
+    MembershipChange,
+    MembershipKind,
+    MembershipStore,
+)
+from ovirt_placement.store.sql.access import opened
 from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.entities import AffinityGroup
 from tests.builders import (
@@ -94,6 +102,25 @@ def test_remove_by_name_or_id(live: LiveEngine) -> None:
     assert live.run(0, "groups remove near")[0] == "removed affinity group near (g1)\n"
     live.run(0, "groups remove g2")
     assert names(live) == ["lonely"]
+
+
+def test_what_vms_lost_with_their_cluster_is_listed_until_it_is_forgotten(live: LiveEngine) -> None:
+    assert live.run(0, "groups lost")[0] == "Nothing is lost.\n"
+    unknown = 'ovirt-placement: no VM that lost a membership "web"\n'
+    assert live.run(2, "groups lost --forget web")[1] == unknown
+    with opened(MembershipStore, load(live.config, {})) as store:
+        kinds = (MembershipKind.GROUP, "g1", "near"), (MembershipKind.LABEL, "l1", "ours")
+        store.change(
+            MembershipChange(lost=tuple(LostMembership("v1", "web", "c1", "blue", *one) for one in kinds))
+        )
+    (one,) = parsed(live.run(0, "groups lost --json")[0])["losses"]
+    names = [[each["name"] for each in one[kind]] for kind in ("groups", "labels")]
+    assert (one["vm"]["name"], one["cluster"]["name"], names) == ("web", "blue", [["near"], ["ours"]])
+    title, _, row, *_ = live.run(0, "groups lost")[0].splitlines()
+    assert title.split() == ["VM", "former", "cluster", "groups", "labels", "since"]
+    assert {"web", "blue", "near", "ours"} <= {*row.split()}
+    live.run(0, "groups lost --forget web")
+    assert live.run(0, "groups lost")[0] == "Nothing is lost.\n"
 
 
 TIED = "VMs are to run together and apart (groups new, near; VMs web, cache)"
