@@ -35,7 +35,7 @@ from ovirt_placement.rules.elements.resources import (
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, ReasonKind, Request, Verdict, Weight
 from ovirt_placement.rules.failover.check import Starts
-from ovirt_placement.rules.failover.failures import judge_and_keep
+from ovirt_placement.rules.failover.failures import Sweep
 from ovirt_placement.rules.failover.measures import (
     NONE,
     ExaminationTask,
@@ -46,10 +46,8 @@ from ovirt_placement.rules.failover.measures import (
 )
 from ovirt_placement.rules.failover.outcomes import (
     Domain,
-    FailureUnit,
     Loss,
     Outcome,
-    Proven,
     Survival,
     domains_of,
     has_failed,
@@ -61,17 +59,6 @@ from ovirt_placement.rules.failover.outcomes import (
 _KNOWN_STEPS = 80_000
 #: This many VMs and hosts of a state cost one step when it is made.
 _PER_STEP = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """What is known of the failure of a number of some units at once."""
-
-    units: tuple[FailureUnit, ...]
-    failures: int
-    proven: Proven
-    #: All that were found, also of several units at once.
-    survivals: tuple[Survival, ...]
 
 
 @dataclass(frozen=True)
@@ -133,7 +120,7 @@ class Reserve:
 
     @property
     def _survivals(self) -> Iterator[Survival]:
-        return (survival for sweep in self.sweeps for survival in sweep.survivals)
+        return (survival for sweep in self.sweeps for survival in sweep.survivals.values())
 
     @cached_property
     def _by_host(self) -> Mapping[str, _Used]:
@@ -212,7 +199,7 @@ class Reserve:
         everything = not self.measure.restart_check.plain or any(vm in bond_of(self.snapshot) for vm in vms)
         ha = any(self.snapshot.vm_by_id[vm].ha for vm in vms)
         known = True
-        for survival in sweep.survivals:
+        for survival in sweep.survivals.values():
             if everything or host in survival.homes.values() or (ha and host in survival.hosts):
                 outcome = _examined(measure, survival.hosts, budget)
                 if isinstance(outcome, Loss):
@@ -224,14 +211,14 @@ class Reserve:
 
     def _judge_several(self, sweep: Sweep, after: Snapshot, measure: Starts, budget: Budget) -> Loss | None:
         """Judge all sets again: another evacuation of one host may meet with those of others."""
-        proven, _, spent = judge_and_keep(after, measure, sweep.failures, budget.left, sweep.units)
-        budget.spend(spent)
-        for loss in proven.losses:
-            if any(set(one.hosts) <= set(loss.hosts) for one in sweep.proven.losses):
+        then = Sweep(after, measure, sweep.failures, budget.left, sweep.units)
+        budget.spend(min(budget.left, budget.left - then.left))
+        for loss in then.losses.values():
+            if any(set(one.hosts) <= set(loss.hosts) for one in sweep.losses.values()):
                 continue
             if isinstance(_examined(self.measure, loss.hosts, budget), Survival):
                 return loss
-        if proven.safe is None and sweep.proven.safe is not None:
+        if then.safe is None and sweep.safe is not None:
             raise BudgetSpentError
         return None
 
@@ -251,12 +238,13 @@ def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[D
     measure = Starts(snapshot, cluster)
     sweeps = []
     for units, at_once in to_survive(measure.hosts, failures, domains):
-        proven, survivals, _ = judge_and_keep(snapshot, measure, at_once, _KNOWN_STEPS, units)
-        if at_once == 1:  # of several units, sets are left out by what homes others have
-            # Homes that leave more free on each host, where that is possible.
-            spread = ((one, measure.spread(one.hosts)) for one in survivals)
-            survivals = tuple(replace(even or one, domains=one.domains) for one, even in spread)
-        sweeps.append(Sweep(units, at_once, proven, survivals))
+        sweep = Sweep(snapshot, measure, at_once, _KNOWN_STEPS, units)
+        # Homes that leave more free on each host, where that is possible; of several units at once not, since
+        # sets are left out by what homes others have.
+        for chosen, one in list(sweep.survivals.items()) if at_once == 1 else ():
+            if even := measure.spread(one.hosts):
+                sweep.survivals[chosen] = replace(even, domains=one.domains)
+        sweeps.append(sweep)
     return Reserve(snapshot, cluster, measure, tuple(sweeps))
 
 

@@ -136,62 +136,55 @@ def judge_failures(
     What they leave open is counted, never guessed; with `tightest`, the worst sets are then looked for. The
     answer is the same with any examiner.
     """
-    units = single_hosts(measure.hosts) if units is None else units
-    sweep = _Sweep(snapshot, measure, units, steps, examiner or one_by_one(measure, steps))
-    sweep.judge_up_to(failures)
-    scant = sweep.judge_tightest(failures) if tightest and sweep.open else ()
-    return sweep.proven(failures, scant)
+    sweep = Sweep(snapshot, measure, failures, steps, units, examiner)
+    return sweep.proven(sweep.judge_tightest() if tightest and sweep.open else ())
 
 
-def judge_and_keep(
-    snapshot: Snapshot, measure: Measure, failures: int, steps: int, units: Sequence[FailureUnit]
-) -> tuple[Proven, tuple[Survival, ...], int]:
-    """The same in this process, with all survivals that were found and the steps that it took.
-
-    All others are made of these: of parts that do not meet.
-    """
-    sweep = _Sweep(snapshot, measure, units, steps, one_by_one(measure, steps))
-    sweep.judge_up_to(failures)
-    spent = min(steps, steps - sweep.left)
-    return sweep.proven(failures, ()), tuple(sweep.survivals.values()), spent
-
-
-class _Sweep:
-    """What has been found so far."""
+class Sweep:
+    """Every set of at most this many units (by default the hosts), judged as far as the steps suffice."""
 
     def __init__(
         self,
         snapshot: Snapshot,
         measure: Measure,
-        units: Sequence[FailureUnit],
+        failures: int,
         steps: int,
-        examiner: Examiner,
+        units: Sequence[FailureUnit] | None = None,
+        examiner: Examiner | None = None,
     ) -> None:
         self._snapshot = snapshot
         self._measure = measure
-        self._units = units
+        self.failures = failures
+        self.units = single_hosts(measure.hosts) if units is None else units
         self._steps = steps
         self.left = steps
-        self._examiner = examiner
+        self._examiner = examiner or one_by_one(measure, steps)
         self._number = {host: number for number, host in enumerate(measure.hosts)}
         self._other_ends = _other_ends(snapshot)
         #: Of sets that were looked at and not lost, by size: what they reckon with, as bits.
         self._reach: list[dict[Chosen, int]] = [{}]
+        #: Of those that were looked at; all others that are survived fall into parts that do not meet.
         self.survivals: dict[Chosen, Survival] = {}
-        self._losses: dict[Chosen, Loss] = {}
+        self.losses: dict[Chosen, Loss] = {}
         self._unknown: dict[Chosen, Unknown] = {}
         #: The sets that were left unjudged, by size; None where it is not known which of them need be judged.
         self.open: dict[int, tuple[Chosen, ...] | None] = {}
+        self._judge()
 
-    def judge_up_to(self, failures: int) -> None:
-        """Judge all sets of at most this many units, those of a size if all smaller ones have been."""
-        vms = sum(len(self._measure.vms_on(unit.hosts)) for unit in self._units)
-        for size in range(1, failures + 1):
+    @property
+    def safe(self) -> bool | None:
+        """Whether every set is survived; None if that is not known."""
+        return False if self.losses else None if self._unknown or self.open else True
+
+    def _judge(self) -> None:
+        """Judge the sets of a size if all smaller ones have been."""
+        vms = sum(len(self._measure.vms_on(unit.hosts)) for unit in self.units)
+        for size in range(1, self.failures + 1):
             if self.open:
                 self.open[size] = None
                 continue
             # This many sets are more than the steps that are left suffice for.
-            most = max(len(self._units), self.left // (1 + size * vms // max(1, len(self._units)))) + 1
+            most = max(len(self.units), self.left // (1 + size * vms // max(1, len(self.units)))) + 1
             meeting = dict(sorted(islice(self._meeting(size), most)))
             self._reach.append({})
             judged = 0
@@ -203,43 +196,42 @@ class _Sweep:
             elif judged < len(meeting):
                 self.open[size] = tuple(meeting)[judged:]
 
-    def judge_tightest(self, size: int) -> tuple[Tight, ...]:
-        """Judge the sets of this size that leave the least room; what is lost is reported with the others.
+    def judge_tightest(self) -> tuple[Tight, ...]:
+        """Judge the largest sets that leave the least room; what is lost is reported with the others.
 
         Each may take its share of as many steps again.
         """
         found = []
         for room_for, memory_mb, chosen in scantest(
-            self._snapshot, self._measure.hosts, self._units, min(size, len(self._units))
+            self._snapshot, self._measure.hosts, self.units, min(self.failures, len(self.units))
         ):
             outcome = self._worst_of(chosen)
             survived = None if isinstance(outcome, Unknown) else isinstance(outcome, Survival)
             found.append(Tight(outcome.hosts, room_for, memory_mb, survived, outcome.domains))
         return tuple(found)
 
-    def proven(self, failures: int, tightest: tuple[Tight, ...]) -> Proven:
-        sizes = tuple(map(self._counted, range(1, failures + 1)))
-        open_ones = self._unknown or self.open
+    def proven(self, tightest: tuple[Tight, ...]) -> Proven:
+        sizes = tuple(map(self._counted, range(1, self.failures + 1)))
         return Proven(
-            safe=False if self._losses else None if open_ones else True,
-            losses=tuple(self._losses[one] for one in sorted(self._losses, key=lambda one: (len(one), one))),
+            safe=self.safe,
+            losses=tuple(self.losses[one] for one in sorted(self.losses, key=lambda one: (len(one), one))),
             unknown=tuple(self._unknown.values()),
             survived=sum(size.survived for size in sizes),
             unjudged=sum(size.unjudged for size in sizes),
             survivals=tuple(one for chosen, one in self.survivals.items() if len(chosen) == 1),
-            sizes=sizes if failures > 1 else (),
+            sizes=sizes if self.failures > 1 else (),
             tightest=tightest,
         )
 
     def _counted(self, size: int) -> Size:
         """What is proven of the sets of one size that contain no smaller one that is lost."""
-        units = len(self._units)
-        smaller = [one for one in self._losses if len(one) < size]
+        units = len(self.units)
+        smaller = [one for one in self.losses if len(one) < size]
         whole = sets_without(units, size, smaller)
-        reported = sum(len(one) == size for one in (*self._losses, *self._unknown))
+        reported = sum(len(one) == size for one in (*self.losses, *self._unknown))
         left = self.open.get(size, ())
         if left is not None:
-            unjudged = sum(not self._contains_loss(one) and one not in self._losses for one in left)
+            unjudged = sum(not self._contains_loss(one) and one not in self.losses for one in left)
             return Size(size, max(0, whole - reported - unjudged), unjudged)
         apart = sets_without(units, size, (*smaller, *self._not_apart()))
         survived = min(whole, apart + sum(len(one) == size > 1 for one in self.survivals))
@@ -255,19 +247,19 @@ class _Sweep:
             yield chosen, self._named(chosen, examined.outcome)
 
     def _task(self, chosen: Chosen, parts: tuple[Chosen, ...]) -> ExaminationTask:
-        failed = failing_hosts(self._units, chosen)
+        failed = failing_hosts(self.units, chosen)
         settled = self._measure.separable and self._other_ends.keys().isdisjoint(failed)
         if not settled or not all(part in self.survivals for part in parts):
             return ExaminationTask(failed)
         return ExaminationTask(failed, tuple(self.survivals[part] for part in parts))
 
     def _named(self, chosen: Chosen, outcome: Outcome) -> Outcome:
-        domains = failing_domains(self._units, chosen)
+        domains = failing_domains(self.units, chosen)
         return replace(outcome, domains=domains) if domains else outcome
 
     def _add_outcome(self, chosen: Chosen, outcome: Outcome) -> None:
         if isinstance(outcome, Loss):
-            self._losses[chosen] = outcome
+            self.losses[chosen] = outcome
             return
         if isinstance(outcome, Unknown):
             self._unknown[chosen] = outcome
@@ -289,7 +281,7 @@ class _Sweep:
     def _meeting(self, size: int) -> Iterator[tuple[Chosen, tuple[Chosen, ...]]]:
         """Sets whose parts meet, each once, with two parts that do and that have been looked at."""
         if size == 1:
-            yield from (((number,), ()) for number in range(len(self._units)))
+            yield from (((number,), ()) for number in range(len(self.units)))
             return
         found: set[Chosen] = set()
         for larger in range(size - 1, (size - 1) // 2, -1):
@@ -312,8 +304,8 @@ class _Sweep:
     def _not_apart(self) -> Iterator[Chosen]:
         """Units, and pairs of them, of which it is not known that they fall into parts that do not meet."""
         reach = self._reach[1]
-        for number in range(len(self._units)):
-            if (number,) not in self.survivals and (number,) not in self._losses:
+        for number in range(len(self.units)):
+            if (number,) not in self.survivals and (number,) not in self.losses:
                 yield (number,)
         for one, other in combinations(sorted(reach), 2):
             if reach[one] & reach[other]:
@@ -321,28 +313,28 @@ class _Sweep:
 
     def _contains_loss(self, chosen: Chosen) -> bool:
         """Whether a smaller set is lost already."""
-        sizes = range(1, len(chosen)) if self._losses else ()
-        return any(smaller in self._losses for size in sizes for smaller in combinations(chosen, size))
+        sizes = range(1, len(chosen)) if self.losses else ()
+        return any(smaller in self.losses for size in sizes for smaller in combinations(chosen, size))
 
     def _worst_of(self, chosen: Chosen) -> Outcome:
         """What comes of a set; if it is lost, take the smallest set in it that is."""
-        known = next((one for one in self._losses if set(one) <= set(chosen)), None)
-        outcome = self._losses[known] if known else self._judge(chosen)
+        known = next((one for one in self.losses if set(one) <= set(chosen)), None)
+        outcome = self.losses[known] if known else self._judge_set(chosen)
         if not isinstance(outcome, Loss):
             return outcome
         if known is None:
             smallest, loss = self._shrunk(chosen, outcome)
-            self._losses[smallest] = loss
-        return self._named(chosen, replace(outcome, hosts=failing_hosts(self._units, chosen)))
+            self.losses[smallest] = loss
+        return self._named(chosen, replace(outcome, hosts=failing_hosts(self.units, chosen)))
 
     def _shrunk(self, chosen: Chosen, loss: Loss) -> tuple[Chosen, Loss]:
         for member in chosen:
             smaller = tuple(one for one in chosen if one != member)
-            outcome = self._judge(smaller) if smaller else None
+            outcome = self._judge_set(smaller) if smaller else None
             if isinstance(outcome, Loss):
                 return self._shrunk(smaller, outcome)
         return chosen, loss
 
-    def _judge(self, chosen: Chosen) -> Outcome:
-        task = ExaminationTask(failing_hosts(self._units, chosen))
+    def _judge_set(self, chosen: Chosen) -> Outcome:
+        task = ExaminationTask(failing_hosts(self.units, chosen))
         return self._named(chosen, examine(self._measure, task, self._steps // MOST_SETS).outcome)
