@@ -23,7 +23,7 @@ from ovirt_placement.model.record import From, Record, with_names
 from ovirt_placement.planning.outages import why_unplaced
 from ovirt_placement.rules.elements.verdict import Reason, sentence
 from ovirt_placement.rules.failover.check import DEFAULT_BUDGET, CheckQuestion, HaCheck, Spread
-from ovirt_placement.rules.failover.measures import ExaminationTask, Examined, Examiner, Measure, examine
+from ovirt_placement.rules.failover.measures import Examined, Examiner, Measure, examine
 from ovirt_placement.rules.failover.outcomes import Loss, Proven, Size, may_fail, protected
 from ovirt_service.errors import UserError
 
@@ -40,7 +40,7 @@ _MOST_LOSSES = 3
 _CONNECT_SECONDS = 10
 
 #: Does the lumps somewhere, and gives what came of them in order.
-_Lumps = Sequence[Sequence[ExaminationTask]]
+_Lumps = Sequence[Sequence[tuple[str, ...]]]
 _Pool = Callable[[bytes, _Lumps], Iterator[list[Examined]]]
 
 
@@ -64,15 +64,15 @@ def spreading(processes: int | None, scheduler: str | None) -> Iterator[Spread |
         yield None
 
 
-def examine_lump(encoded: bytes, tasks: Sequence[ExaminationTask]) -> list[Examined]:
+def examine_lump(encoded: bytes, tasks: Sequence[tuple[str, ...]]) -> list[Examined]:
     """What a worker does, until the steps of the whole question are taken."""
     question, measure = _understood(encoded)
     found: list[Examined] = []
     left = question.steps
-    for task in tasks:
+    for failed in tasks:
         if left < 0:
             break
-        found.append(examine(measure, task, question.steps))
+        found.append(examine(measure, failed, question.steps))
         left -= found[-1].steps
     return found
 
@@ -86,7 +86,7 @@ def _understood(encoded: bytes) -> tuple[CheckQuestion, Measure]:
 def _lump_wise(question: CheckQuestion, workers: int, pool: _Pool) -> Examiner:
     encoded = zlib.compress(msgspec.msgpack.encode(question), 1)
 
-    def examiner(tasks: Iterable[ExaminationTask]) -> Iterator[Examined]:
+    def examiner(tasks: Iterable[tuple[str, ...]]) -> Iterator[Examined]:
         todo = list(tasks)
         size = min(_LARGEST_LUMP, 1 + len(todo) // (workers * _LUMPS_A_WORKER))
         lumps = [todo[at : at + size] for at in range(0, len(todo), size)]

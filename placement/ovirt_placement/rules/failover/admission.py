@@ -36,14 +36,7 @@ from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason, ReasonKind, Request, Verdict, Weight
 from ovirt_placement.rules.failover.check import Starts
 from ovirt_placement.rules.failover.failures import Sweep
-from ovirt_placement.rules.failover.measures import (
-    NONE,
-    ExaminationTask,
-    bond_of,
-    by_home,
-    examine,
-    rivalries_of,
-)
+from ovirt_placement.rules.failover.measures import NONE, bond_of, by_home, examine, rivalries_of
 from ovirt_placement.rules.failover.outcomes import (
     Domain,
     Loss,
@@ -251,7 +244,7 @@ def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[D
 def _examined(measure: Starts, failed: tuple[str, ...], budget: Budget) -> Outcome:
     if budget.left <= 0:
         raise BudgetSpentError
-    examined = examine(measure, ExaminationTask(failed), budget.left)
+    examined = examine(measure, failed, budget.left)
     budget.spend(min(examined.steps, budget.left))
     return examined.outcome
 

@@ -28,12 +28,11 @@ from ovirt_placement.rules.elements.assignment import (
     even_fit,
 )
 from ovirt_placement.rules.elements.placement import LEAVABLE, World, given_back
-from ovirt_placement.rules.elements.resources import huge_page_kib, lack, overhead_mb, required_mb
+from ovirt_placement.rules.elements.resources import huge_page_kib, overhead_mb, required_mb
 from ovirt_placement.rules.failover.failures import judge_failures
 from ovirt_placement.rules.failover.measures import (
     SEARCH_BUDGET,
     Arithmetic,
-    ExaminationTask,
     Examiner,
     Measure,
     examine,
@@ -84,7 +83,6 @@ class Starts(Measure):
             snapshot,
             (host.id for host in hosts if host.id in failing),
             {host.id: Resources(host.free_mb) for host in up},
-            shared=self.restart_check.plain,
         )
         self._homes = tuple(self._rooms)
         self._order = restart_order(snapshot)
@@ -97,14 +95,6 @@ class Starts(Measure):
             self._vms[NOWHERE] = tuple(
                 one.vm for one in lost if one.host_status in LEAVABLE or one.host not in self._vms
             )
-
-    def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
-        found = self._combined(failed, survivals)
-        if found is None:
-            return None
-        homes, again = map(self._in_order, found)
-        agreed = not again or self.restart_check.passes(frozenset(failed), again, settled=True)
-        return Survival(failed, homes) if agreed else None
 
     def spread(self, failed: tuple[str, ...], taken: Mapping[str, Block] = _NOTHING_TAKEN) -> Survival | None:
         """Evacuate hosts so that as much as can be stays free on each of the others; None if that fails.
@@ -176,18 +166,12 @@ class Starts(Measure):
         blocks = self._blocks_of(failed)
         yield blocks
         asked = self.restart_check
-        yield tuple(_narrowed(block, lambda vm: asked.open_to(vm, self._homes)) for block in blocks)
+        yield tuple(_narrowed(block, asked.open_to) for block in blocks)
         budget.spend(len(vms) * len(hosts))
         state, others = asked.failure_state(gone), frozenset(vms)
         yield tuple(
             _narrowed(block, lambda vm: asked.ever_open_to(state, vm, hosts, others)) for block in blocks
         )
-
-    def _fit(self, home: str, vms: Sequence[str]) -> bool:
-        """What is physically free counts as well: each evacuation was asked about by itself."""
-        coming = [self._snapshot.vm_by_id[vm] for vm in vms]
-        known = self._snapshot.host_by_id[home]
-        return super()._fit(home, vms) and lack(self._snapshot, known, coming) is None
 
     def _need_of(self, vm: Vm) -> Resources:
         """What it asks for at least: the filter knows which hosts have huge pages ready."""
@@ -354,7 +338,7 @@ def judge_lost(snapshot: Snapshot, cluster_id: str, steps: int = DEFAULT_BUDGET)
     # Also where no lost VM was: what is on its way from a host that does not answer will not arrive.
     silent = (host for host in measure.hosts if snapshot.host_by_id[host].status not in LEAVABLE)
     failed = (*silent, NOWHERE)
-    outcome = examine(measure, ExaminationTask(failed), steps).outcome
+    outcome = examine(measure, failed, steps).outcome
     if isinstance(outcome, Unknown):
         return tuple(replace(one, unjudged=True) for one in lost)
     homes = outcome.homes if isinstance(outcome, Survival) else measure.start_in_turn(failed)

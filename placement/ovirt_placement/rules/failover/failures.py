@@ -18,7 +18,7 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.rules.affinity.constraints import asks_by_vm, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
 from ovirt_placement.rules.elements.resources import required_mb
-from ovirt_placement.rules.failover.measures import ExaminationTask, Examiner, Measure, examine, one_by_one
+from ovirt_placement.rules.failover.measures import Examiner, Measure, examine, one_by_one
 from ovirt_placement.rules.failover.outcomes import (
     Chosen,
     FailureUnit,
@@ -185,7 +185,7 @@ class Sweep:
                 continue
             # This many sets are more than the steps that are left suffice for.
             most = max(len(self.units), self.left // (1 + size * vms // max(1, len(self.units)))) + 1
-            meeting = dict(sorted(islice(self._meeting(size), most)))
+            meeting = sorted(islice(self._meeting(size), most))
             self._reach.append({})
             judged = 0
             for chosen, outcome in self._examine(meeting):
@@ -194,7 +194,7 @@ class Sweep:
             if len(meeting) == most:
                 self.open[size] = None
             elif judged < len(meeting):
-                self.open[size] = tuple(meeting)[judged:]
+                self.open[size] = tuple(meeting[judged:])
 
     def judge_tightest(self) -> tuple[Tight, ...]:
         """Judge the largest sets that leave the least room; what is lost is reported with the others.
@@ -237,21 +237,14 @@ class Sweep:
         survived = min(whole, apart + sum(len(one) == size > 1 for one in self.survivals))
         return Size(size, survived, max(0, whole - survived - reported))
 
-    def _examine(self, meeting: dict[Chosen, tuple[Chosen, ...]]) -> Iterator[tuple[Chosen, Outcome]]:
+    def _examine(self, meeting: Sequence[Chosen]) -> Iterator[tuple[Chosen, Outcome]]:
         """What came of the sets, in their order, until the steps end."""
-        tasks = (self._task(chosen, parts) for chosen, parts in meeting.items())
-        for chosen, examined in zip(meeting, self._examiner(tasks), strict=False):
+        failures = (failing_hosts(self.units, chosen) for chosen in meeting)
+        for chosen, examined in zip(meeting, self._examiner(failures), strict=False):
             self.left -= examined.steps
             if self.left < 0:
                 return
             yield chosen, self._named(chosen, examined.outcome)
-
-    def _task(self, chosen: Chosen, parts: tuple[Chosen, ...]) -> ExaminationTask:
-        failed = failing_hosts(self.units, chosen)
-        settled = self._measure.separable and self._other_ends.keys().isdisjoint(failed)
-        if not settled or not all(part in self.survivals for part in parts):
-            return ExaminationTask(failed)
-        return ExaminationTask(failed, tuple(self.survivals[part] for part in parts))
 
     def _named(self, chosen: Chosen, outcome: Outcome) -> Outcome:
         domains = failing_domains(self.units, chosen)
@@ -278,10 +271,10 @@ class Sweep:
         reached = {*outcome.hosts, *outcome.homes.values(), *ends}
         return sum(1 << self._number[host] for host in reached if host in self._number)
 
-    def _meeting(self, size: int) -> Iterator[tuple[Chosen, tuple[Chosen, ...]]]:
-        """Sets whose parts meet, each once, with two parts that do and that have been looked at."""
+    def _meeting(self, size: int) -> Iterator[Chosen]:
+        """Sets whose parts meet, each once."""
         if size == 1:
-            yield from (((number,), ()) for number in range(len(self.units)))
+            yield from ((number,) for number in range(len(self.units)))
             return
         found: set[Chosen] = set()
         for larger in range(size - 1, (size - 1) // 2, -1):
@@ -299,7 +292,7 @@ class Sweep:
                     chosen = tuple(sorted({*part, *other}))
                     if len(chosen) == size and chosen not in found and not self._contains_loss(chosen):
                         found.add(chosen)
-                        yield chosen, (part, other)
+                        yield chosen
 
     def _not_apart(self) -> Iterator[Chosen]:
         """Units, and pairs of them, of which it is not known that they fall into parts that do not meet."""
@@ -336,5 +329,5 @@ class Sweep:
         return chosen, loss
 
     def _judge_set(self, chosen: Chosen) -> Outcome:
-        task = ExaminationTask(failing_hosts(self.units, chosen))
-        return self._named(chosen, examine(self._measure, task, self._steps // MOST_SETS).outcome)
+        failed = failing_hosts(self.units, chosen)
+        return self._named(chosen, examine(self._measure, failed, self._steps // MOST_SETS).outcome)

@@ -1,7 +1,7 @@
 """What failures are judged by: homes for the VMs of failed hosts, and the engine's own check, made exact.
 
-VMs are taken as blocks: what they need, what ties them, and what smaller failures decide. The engine's check
-of HA reservation, softer than asking every filter, looks at memory and CPU as used.
+VMs are taken as blocks: what they need, and what ties them. The engine's check of HA reservation, softer than
+asking every filter, looks at memory and CPU as used.
 """
 
 from bisect import bisect_right
@@ -15,7 +15,6 @@ from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.affinity.constraints import asks_by_vm, block_of, gather
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of, members
 from ovirt_placement.rules.elements.assignment import (
-    NOTHING,
     Block,
     Budget,
     BudgetSpentError,
@@ -85,20 +84,15 @@ class Measure:
     #: Whether starts on different hosts have nothing to do with each other, but for affinity.
     separable: bool = True
 
-    def __init__(
-        self, snapshot: Snapshot, hosts: Iterable[str], rooms: Hosts, *, shared: bool = True
-    ) -> None:
-        """`hosts` may fail.
-
-        `shared` says that memory and CPU, and hard VM groups, are all that connects VMs which start on one
-        host.
-        """
+    def __init__(self, snapshot: Snapshot, hosts: Iterable[str], rooms: Hosts) -> None:
+        """`hosts` may fail."""
         self.hosts = tuple(hosts)
         self._snapshot = snapshot
         self._rooms = rooms
-        self._shared = shared
         self._vms = dict(protected(snapshot, self.hosts))
-        self._rivalries = rivalries_of(snapshot)
+        #: Those VMs as blocks that no group ties to others: what fails makes no difference to them.
+        self._free: dict[str, Block] = {}
+        self._tied = rivalries_of(snapshot).keys() | bond_of(snapshot).keys()
         #: Most memory first: there a block fits soonest.
         self._roomiest = sorted(rooms, key=lambda host: (-rooms[host].memory, host))
         self._position = {host: number for number, host in enumerate(self._roomiest)}
@@ -111,30 +105,24 @@ class Measure:
         """Judge one failure. Raises `BudgetSpentError`."""
         raise NotImplementedError
 
-    def combine(self, failed: tuple[str, ...], survivals: Sequence[Survival]) -> Survival | None:
-        """Survive by what is known of smaller failures that make up this one; None if that does not do.
-
-        Nothing may be on its way from or to the failed hosts, and the measure be separable.
-        """
-        found = self._combined(failed, survivals)
-        return None if found is None else Survival(failed, found[0])
-
     def _need_of(self, vm: Vm) -> Resources:
         """What a VM needs elsewhere."""
         raise NotImplementedError
 
     def _blocks_of(self, failed: tuple[str, ...]) -> tuple[Block, ...]:
-        return self._as_blocks(self.vms_on(failed), frozenset(failed))
-
-    def _as_blocks(self, vms: Iterable[str], gone: frozenset[str]) -> tuple[Block, ...]:
         """The VMs to restart as blocks, with what hard affinity and pinning leave them.
 
         VMs that a positive group ties together and of which no peer survives go to one host, whichever.
         With a peer that survives, each goes to a host of such a peer. VMs that must share a host and must
         not are admitted nowhere. What is not highly available on a failed host is gone and ties no VM.
         """
-        blocks: list[Block] = []
-        for together in gather(vms, hard_positive_group_of(self._snapshot)):
+        blocks, gone = list[Block](), frozenset(failed)
+        for together in gather(self.vms_on(failed), hard_positive_group_of(self._snapshot)):
+            if together[0] not in self._tied:
+                if together[0] not in self._free:
+                    self._free[together[0]] = self._as_block(together, None, gone)
+                blocks.append(self._free[together[0]])
+                continue
             gathering = _gathering(self._snapshot, together[0], gone)
             parts = [(vm,) for vm in together] if gathering else [together]
             blocks += [self._as_block(part, gathering or None, gone) for part in parts]
@@ -144,7 +132,9 @@ class Measure:
         self, vms: tuple[str, ...], gathering: frozenset[str] | None, gone: frozenset[str]
     ) -> Block:
         snapshot = self._snapshot
-        block = block_of(snapshot, vms, asks_by_vm(snapshot), self._needed(vms))
+        needs = [self._need_of(snapshot.vm_by_id[vm]) for vm in vms]
+        need = Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
+        block = block_of(snapshot, vms, asks_by_vm(snapshot), need)
         held_by_rivals = frozenset(
             host
             for group in block.apart
@@ -153,77 +143,12 @@ class Measure:
         )
         return block.narrowed(gathering, held_by_rivals)
 
-    def _needed(self, vms: Iterable[str]) -> Resources:
-        """What VMs need together."""
-        needs = [self._need_of(self._snapshot.vm_by_id[vm]) for vm in vms]
-        return Resources(sum(one.memory for one in needs), sum(one.cpu for one in needs))
-
     def _without(self, failed: tuple[str, ...]) -> dict[str, Resources]:
         """What the hosts that are left can take."""
         left = dict(self._rooms)
         for host in failed:
             left.pop(host, None)
         return left
-
-    def _combined(
-        self, failed: tuple[str, ...], survivals: Sequence[Survival]
-    ) -> tuple[dict[str, str], dict[str, str]] | None:
-        """Homes for all VMs of the failed hosts, near those that they have already; None if that fails.
-
-        With those of the starts that filters have not been asked about yet.
-        """
-        gone = frozenset(failed)
-        kept, stray = self._keep_homes(gone, [one.homes for one in survivals])
-        if not stray:
-            return kept, {}
-        there = by_home(kept)
-        left = self._without((*failed, *there))
-        if self._shared:
-            left |= {host: self._rest(host, vms) for host, vms in there.items()}
-        blocks = [block.narrowed(None, self._held(block, there)) for block in self._as_blocks(stray, gone)]
-        homes, _ = first_fit(blocks, left, self._order_from(failed[0], blocks))
-        if homes is None:
-            return None
-        again = home_of_each(blocks, homes)
-        crowd = {vm: home for vm, home in kept.items() if home in homes}
-        return {**kept, **again}, {**crowd, **again}
-
-    def _keep_homes(
-        self, gone: frozenset[str], evacuations: Sequence[Mapping[str, str]]
-    ) -> tuple[dict[str, str], dict[str, None]]:
-        """The homes that stay good; and VMs that must look for another one, with all tied to them."""
-        kept: dict[str, str] = {}
-        stray: dict[str, None] = {}
-        for homes in evacuations:
-            there = by_home(kept)
-            for home, vms in by_home(homes).items():
-                coming = [vm for vm in vms if vm not in stray and kept.get(vm) != home]
-                if home in gone or (home in there and not self._fit(home, [*there[home], *coming])):
-                    stray.update(dict.fromkeys(coming))
-                # A host of others is in both failures, and peers may reckon with either home.
-                stray.update(dict.fromkeys(vm for vm in coming if vm in kept))
-                kept.update((vm, home) for vm in coming if vm not in stray)
-        bonds = bond_of(self._snapshot)
-        loose = {bonds[vm] for vm in stray if vm in bonds}
-        stray.update(dict.fromkeys(vm for vm in kept if bonds.get(vm) in loose) if loose else {})
-        return {vm: home for vm, home in kept.items() if vm not in stray}, stray
-
-    def _fit(self, home: str, vms: Sequence[str]) -> bool:
-        """Whether VMs of several evacuations may start on one host."""
-        rivalries = [group for vm in vms for group in self._rivalries.get(vm, NONE)]
-        room = self._rest(home, vms) if self._shared else None
-        return room is not None and room.cover(NOTHING) and len(rivalries) == len({*rivalries})
-
-    def _rest(self, home: str, vms: Iterable[str]) -> Resources:
-        return self._rooms[home].without(self._needed(vms))
-
-    def _held(self, block: Block, there: Mapping[str, Sequence[str]]) -> frozenset[str]:
-        """The hosts where a VM is settled that one of the block's VMs must be apart from."""
-        own = frozenset[str]().union(*(self._rivalries.get(vm, NONE) for vm in block.vms))
-        settled = there.items() if own else ()
-        return frozenset(
-            home for home, vms in settled for vm in vms if not own.isdisjoint(self._rivalries.get(vm, NONE))
-        )
 
     def _fitted(
         self, failed: tuple[str, ...], blocks: Sequence[Block], left: Hosts, budget: Budget
@@ -266,42 +191,34 @@ def home_of_each(blocks: Sequence[Block], homes: Homes) -> dict[str, str]:
     return {vm: home for block, home in zip(blocks, homes, strict=True) for vm in block.vms}
 
 
-class ExaminationTask(Record, frozen=True):
-    """Hosts that fail together, and survivals of smaller failures to begin with, if there are any."""
-
-    failed: tuple[str, ...]
-    survivals: tuple[Survival, ...] = ()
-
-
 class Examined(Record, frozen=True):
-    """What came of a task, and the steps that it took."""
+    """What came of a failure, and the steps that it took."""
 
     outcome: Outcome
     steps: int
 
 
-#: Examines tasks and reports each, in their order: the caller may stop listening at any time.
-Examiner = Callable[[Iterable[ExaminationTask]], Iterator[Examined]]
+#: Examines failures of hosts and reports each, in their order: the caller may stop listening at any time.
+Examiner = Callable[[Iterable[tuple[str, ...]]], Iterator[Examined]]
 
 
-def examine(measure: Measure, task: ExaminationTask, steps: int) -> Examined:
+def examine(measure: Measure, failed: tuple[str, ...], steps: int) -> Examined:
     """Judge one failure in about this many steps: one, one for each VM to place, and those of a search.
 
     What takes more ends as unknown.
     """
     budget = Budget(steps)
     try:
-        budget.spend(1 + len(measure.vms_on(task.failed)))
-        found = measure.combine(task.failed, task.survivals) if task.survivals else None
-        outcome = found or measure.judge(task.failed, budget)
+        budget.spend(1 + len(measure.vms_on(failed)))
+        outcome = measure.judge(failed, budget)
     except BudgetSpentError:
-        outcome = Unknown(task.failed)
+        outcome = Unknown(failed)
     return Examined(outcome, steps - budget.left)
 
 
 def one_by_one(measure: Measure, steps: int) -> Examiner:
-    """Examine in this process, each task when it is asked for."""
-    return lambda tasks: (examine(measure, task, steps) for task in tasks)
+    """Examine in this process, each failure when it is asked for."""
+    return lambda failures: (examine(measure, failed, steps) for failed in failures)
 
 
 class Arithmetic(Measure):

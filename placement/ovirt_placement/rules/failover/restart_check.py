@@ -5,9 +5,9 @@ up. Of VMs of one priority it asks nothing, nor do we, but what rules of the kin
 such a rule asks for the opposite of the priorities it cannot be: the engine goes by these.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
+from functools import cached_property, partial
 from graphlib import TopologicalSorter
 from heapq import heappop, heappush
 from itertools import groupby
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from ovirt_placement.lookups import once_whatever_is_pending, share
 from ovirt_placement.model import AffinityGroup, Snapshot
 from ovirt_placement.model.record import Record
+from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.affinity.groups import connected, hard_positive_group_of
 from ovirt_placement.rules.elements.assignment import Budget
 from ovirt_placement.rules.elements.placement import World
@@ -150,6 +151,10 @@ def _groups(snapshot: Snapshot, vm: str) -> Iterator[AffinityGroup]:
         yield from (snapshot.group_by_id[group] for group in unified.groups)
 
 
+#: Starts on hosts of which it is remembered whether they pass.
+_MOST_REMEMBERED = 100_000
+
+
 class RestartCheck:
     """All filters that a start in one cluster must pass, and what they say of starts after a failure."""
 
@@ -159,13 +164,15 @@ class RestartCheck:
         self._parameters = cluster.scheduling_properties
         self._filters = tuple(rule for rule in restart_filters(cluster) if rule.filter is not None)
         self._fixed = tuple(rule for rule in self._filters if rule.depends_on.fixed_in(snapshot, cluster_id))
+        self._swayed = tuple(rule for rule in self._filters if rule not in self._fixed)
+        scopes = [one.depends_on.scope_in(snapshot, cluster_id) for one in self._swayed]
         #: Whether memory and hard VM groups are all that connects starts on one host.
-        swayed = (rule.depends_on for rule in self._filters if rule not in self._fixed)
-        scopes = [one.scope_in(snapshot, cluster_id) for one in swayed]
         self.plain = all(scope is Scope.HOST_AT_ONCE for scope in scopes)
         #: Whether what they say of a host has nothing to do with starts elsewhere, but for affinity.
         self.nearby = all(scope is not Scope.CLUSTER for scope in scopes)
-        self._open: dict[str, frozenset[str]] = {}
+        self._up = tuple(host.id for host in snapshot.hosts_of_cluster.get(cluster_id, ()) if host.up)
+        self._open: dict[Hashable, frozenset[str]] = {}
+        self._passed: dict[Hashable, bool] = {}
 
     def passes(self, failed: frozenset[str], homes: Mapping[str, str], *, settled: bool) -> bool:
         """Whether each start passes every filter, in this order.
@@ -178,21 +185,39 @@ class RestartCheck:
         crowded = {
             home for vm, home in homes.items() if not apart or vm in bonds or known[vm].status == "paused"
         }
-        alone: dict[str, list[str]] = {}
-        for vm, home in homes.items():
-            if home not in crowded:
-                alone.setdefault(home, []).append(vm)
-        if not all(self.accepted(self._snapshot, vms, (home,)) for home, vms in alone.items()):
+        alone = grouped((home, vm) for vm, home in homes.items() if home not in crowded)
+        found = self._remembered
+        if not all(found(one, partial(self._takes, self._snapshot, *one)) for one in alone.items()):
             return False
         in_turn = {vm: home for vm, home in homes.items() if home in crowded}
-        return all(self._pass_in_turn(failed, starts) for starts in self._independent(in_turn))
+        for starts in self._independent(in_turn):
+            # What fails elsewhere changes nothing at a home, but for what it gathers.
+            again = settled and self.nearby and bonds.keys().isdisjoint(starts)
+            passes = partial(self._pass_in_turn, failed, starts)
+            if not (found(tuple(starts.items()), passes) if again else passes()):
+                return False
+        return True
+
+    def _remembered(self, starts: Hashable, passes: Callable[[], bool]) -> bool:
+        """Whether starts pass: the same may have been asked about after another failure."""
+        if starts not in self._passed:
+            if len(self._passed) >= _MOST_REMEMBERED:
+                self._passed.clear()
+            self._passed[starts] = passes()
+        return self._passed[starts]
+
+    def _takes(self, state: Snapshot, home: str, vms: Sequence[str]) -> bool:
+        """Whether VMs may start on a host at once."""
+        fixed = all(home in self.open_to(vm) for vm in vms)
+        return fixed and bool(self.accepted(state, vms, (home,), self._swayed))
 
     def _pass_in_turn(self, failed: frozenset[str], homes: Mapping[str, str]) -> bool:
-        state = self._vicinity(failed, homes)
+        state, started = self._vicinity(failed, homes), Starts()
         for vm, home in homes.items():
-            if not self.accepted(state, (vm,), (home,)):
+            state = World(state).starting(*started[-1]).snapshot if started else state
+            if not self._takes(state, home, (vm,)):
                 return False
-            state = World(state).starting(vm, home).snapshot
+            started = ((vm, home),)
         return True
 
     def _independent(self, homes: Mapping[str, str]) -> Iterator[dict[str, str]]:
@@ -240,10 +265,14 @@ class RestartCheck:
         request = Request(tuple(vms), tuple(hosts), parameters=self._parameters, explained=False)
         return accepted_hosts(state, self._filters if rules is None else rules, request)
 
-    def open_to(self, vm: str, hosts: Sequence[str]) -> frozenset[str]:
+    def open_to(self, vm: str) -> frozenset[str]:
         """Hosts of the cluster that those filters leave to a VM which say the same wherever others are."""
         if vm not in self._open:
-            self._open[vm] = frozenset(self.accepted(self._snapshot, (vm,), hosts, self._fixed))
+            depends = (rule.depends_on for rule in self._fixed)
+            alike = tuple(one.alike(self._snapshot, vm) if one.alike else vm for one in depends)
+            if alike not in self._open:
+                self._open[alike] = frozenset(self.accepted(self._snapshot, (vm,), self._up, self._fixed))
+            self._open[vm] = self._open[alike]
         return self._open[vm]
 
     def ever_open_to(
