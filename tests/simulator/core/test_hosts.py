@@ -21,21 +21,6 @@ BOTH = (vm("a", "h1"), vm("b", "h1"))
 A_AND_ANOTHER = (vm("a", "h1"), vm("b", "h2"))
 
 
-def test_maintenance_drains_the_host_first() -> None:
-    made = engine(host("h1"), host("h2"), *BOTH)
-    ordered = made.hosts.deactivate("h1", reason="new disks")
-    assert shown(made, "h1") == [PREPARING]
-    made.advance(0)
-    assert shown(made, "a") == ["migrating h1"]
-    made.advance(30)
-    assert shown(made, "h1", "a", "b") == ["maintenance", "up h2", "up h2"]
-    assert codes(made) == [67, 67, 600, 63, 63]
-    assert made.queries.events()[-1].description == (
-        "Migration initiated by system (VM: a, Source: h1, Destination: h2, Reason: )."
-    )
-    assert job(made, ordered.id).status == "finished"
-
-
 H1, H2 = host("h1"), host("h2")
 TIED, PARTED = group("g", TOGETHER, "a b"), group("g", APART, "a b")
 DRAINED = "hosts.deactivate h1; 60"
@@ -50,6 +35,15 @@ UNFIT: dict[str, tuple[Part, ...]] = {
 }
 #: What there is, and what happens then: `engines.play` reads it.
 STORIES: dict[str, tuple[Any, ...]] = {
+    "maintenance drains the host first": (
+        (H1, H2, *BOTH),
+        f"hosts.deactivate h1 reason=disks; h1 is {PREPARING}; 0; a is migrating h1; 30; job is finished",
+        "h1 is maintenance; a is up h2; b is up h2; events 67 67 600 63 63",
+    ),
+    "activation takes time": (
+        (host("h1", status="maintenance"),),
+        "hosts.activate h1; h1 is unassigned; 10; h1 is up; events 16 835 13",
+    ),
     "hard positive groups leave together": (
         (H1, host("h2", free_mb=1500), host("h3", free_mb=2500), *BOTH, TIED),
         f"{DRAINED}; h1 is maintenance; a is up h3; b is up h3; events 67 67 620 ...",
@@ -159,15 +153,6 @@ STORIES: dict[str, tuple[Any, ...]] = {
 def test_what_becomes_of_hosts(row: tuple[Any, ...]) -> None:
     parts, *story = row
     play(engine(*parts), *story)
-
-
-def test_activation_takes_time() -> None:
-    made = engine(host("h1", status="maintenance"))
-    made.hosts.activate("h1")
-    assert shown(made, "h1") == ["unassigned"]
-    made.advance(10)
-    assert (shown(made, "h1"), codes(made)) == (["up"], [16, 835, 13])
-    assert made.queries.events()[0].description == "Status of host h1 was set to Up."
 
 
 def test_what_a_user_forces_the_engine_refuses_itself_later() -> None:

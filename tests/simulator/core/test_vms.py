@@ -6,28 +6,9 @@ import pytest
 
 from ovirt_simulator.core import messages
 from ovirt_simulator.core.backend import MigrationFault
-from ovirt_simulator.core.entities import Caller
 from ovirt_simulator.scheduler.placing import Scheduler
 from tests.builders import TOGETHER, group, host, pending, vm
 from tests.simulator.core import engines
-
-
-def test_a_start_goes_through_its_statuses_and_events() -> None:
-    engine = engines.engine(host("h1"), vm("v"))
-    job = engine.vms.start("v", caller=Caller(user="joe", correlation_id="abc"))
-    assert engines.shown(engine, "v") == ["wait_for_launch h1"]
-    engine.advance(1)
-    assert engines.shown(engine, "v") == ["powering_up h1"]
-    engine.advance(4)
-    assert engines.shown(engine, "v") == ["up h1"]
-    events = engine.queries.events()
-    assert [event.code for event in events] == [32, 153]
-    assert {event.correlation_id for event in events} == {"abc"}
-    assert events[1].description == "VM v was started by joe (Host: h1)."
-    assert events[1].host is not None
-    assert events[1].host.name == "h1"
-    done = engines.job(engine, job.id)
-    assert (done.status, done.correlation_id) == ("finished", "abc")
 
 
 def test_a_host_is_busier_with_a_vm_than_without() -> None:
@@ -57,6 +38,11 @@ REFUSED = {
 }
 #: What there is, and what happens then: `engines.play` reads it.
 STORIES: dict[str, tuple[Any, ...]] = {
+    "a start": (
+        (H1, vm("v")),
+        "vms.start v; v is wait_for_launch h1; 1; v is powering_up h1; 4; v is up h1; events 153 32",
+        "job is finished",
+    ),
     "a stop": (UP, "vms.stop v; v is powering_down h1; 10; v is down; events 33 61"),
     "a shutdown": (UP, "vms.shutdown v; v is powering_down h1; 10; v is down; events 73 61"),
     "a suspension": (UP, "vms.suspend v; v is saving_state h1; 10; v is suspended; events 501 503"),

@@ -123,13 +123,6 @@ def test_a_group_that_is_gone_is_400(api: Api) -> None:
     assert (member.status, member.xml.tag) == (400, "fault")
 
 
-def test_adding_answers_201_and_removing_an_action(api: Api) -> None:
-    added = api(PATH, "POST", "<affinity_group><name>n</name></affinity_group>")
-    assert added.status == 201
-    removed = api(f"{PATH}/{added.xml.get('id')}", "DELETE")
-    assert (removed.status, removed.xml.tag, removed.xml.findtext("status")) == (200, "action", "complete")
-
-
 def test_a_labels_life(sdk: Connection, system: SystemService) -> None:
     labels = system.affinity_labels_service()
     service = labels.label_service(labels.add(types.AffinityLabel(name="gpu")).id)

@@ -32,6 +32,8 @@ READS_A_FILE = (
         ("GET", "vms", None, "200 OK", ""),
         *(("GET", path, None, "200 OK", "") for path in ("", "/vms", "vms/")),
         ("POST", "affinitylabels", "<affinity_label><name>new</name></affinity_label>", "201 Created", ""),
+        ("POST", GROUPS, "<affinity_group><name>new</name></affinity_group>", "201 Created", ""),
+        ("DELETE", f"{GROUPS}/apart", None, "200 OK", ""),
         ("POST", "affinitylabels", "<affinity_label/>", "400 Bad Request", INVALID),
         ("GET", "events/xyz", None, "400 Bad Request", "Operation failed"),
         *(

@@ -1,25 +1,17 @@
 """Migrations, starts and upgrades as clients see them, and each refusal of a migration."""
 
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any, NamedTuple
 
 import pytest
-from msgspec.structs import replace
 from ovirtsdk4 import Error, NotFoundError, types
 from ovirtsdk4.services import SystemService
 
-from ovirt_placement.model import SchedulingPolicy
-from ovirt_simulator.core.backend import PROMPT, MigrationFault
+from ovirt_simulator.core.backend import MigrationFault
 from ovirt_simulator.core.engine import Engine
-from ovirt_simulator.http.server import serve
 from tests.builders import CLUSTER
 from tests.simulator.core import engines
-from tests.simulator.core.engines import START
-from tests.simulator.http.conftest import logged_in
 from tests.simulator.http.plain import Api
-from tests.simulator.http.world import WORLD
-from tests.simulator.scheduler.proxy import refusing_proxy
 
 
 def test_polled_to_the_end(engine: Engine, system: SystemService) -> None:
@@ -183,24 +175,6 @@ def test_a_refused_action_has_the_fault_inside(api: Api) -> None:
     assert (reply.status, [node.tag for node in reply.xml]) == (409, ["fault", "status"])
     assert [node.tag for node in reply.xml.find("fault")] == ["detail", "reason"]
     assert reply.xml.findtext("status") == "failed"
-
-
-def test_only_the_external_scheduler_refuses() -> None:
-    """Validation never asks it: the refusal comes late, with its reasons left behind."""
-    policy = SchedulingPolicy(filters=("NoHost",))
-    clusters = (replace(WORLD.clusters[0], scheduling_policy=policy), *WORLD.clusters[1:])
-    with refusing_proxy("NoHost") as proxy:
-        state = replace(WORLD, clusters=clusters)
-        engine = Engine.from_snapshot(state, clock=START, settings=PROMPT, proxy=proxy.url)
-        with (
-            closing(serve(engine)) as server,
-            closing(logged_in(server)) as sdk,
-            pytest.raises(Error) as caught,
-        ):
-            sdk.system_service().vms_service().vm_service("web2").migrate()
-    assert (caught.value.code, caught.value.fault.detail) == (400, "[]")
-    asked = [(vm, hosts) for method, _, hosts, vm, _ in proxy.calls[1:]]
-    assert asked == [("web2", ["host1"])], "asked once, for the hosts that the internal filters left"
 
 
 def test_each_refusal_is_logged(system: SystemService) -> None:

@@ -256,16 +256,6 @@ def test_a_cluster_schedules_one_vm_at_a_time_and_clusters_do_not_wait_for_each_
     assert order == ["asked for v", "asked for o", "answered for v", "asked for w"]
 
 
-def test_a_host_with_fewer_cores_than_a_vm_has_cpus_is_refused_by_name() -> None:
-    small = host("h1", cores=4, threads=8)
-    refusal = engines.refused(engines.engine(small, vm("v", vcpus=5)).vms.start, "v")
-    assert refusal.http_status == 409
-    assert "h1" in refusal.detail
-    assert "CPU" in refusal.detail
-    threads = cluster(count_threads_as_cores=True)
-    assert placed(engines.engine(threads, small, vm("v", vcpus=5))) == "h1"
-
-
 # -- The client on the wire: what a Java client takes, and what it chokes on.
 REPLY = (
     "<?xml version='1.0'?><methodResponse><params><param><value><struct>"
