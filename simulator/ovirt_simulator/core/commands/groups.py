@@ -4,10 +4,10 @@ Source: the engine's AddAffinityGroupCommand, EditAffinityGroupCommand and their
 AddLabelCommand, UpdateLabelCommand and RemoveLabelCommand.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -30,6 +30,7 @@ class Members(StrEnum):
     HOST_LABELS = "host_labels"
 
 
+Record = TypeVar("Record", AffinityGroup, AffinityLabel)
 #: Of each list: the table of its members, what one is called, and what one of a cluster is called.
 _KNOWN = {
     Members.VMS: ("vms", "VM", "VM"),
@@ -198,10 +199,15 @@ class AffinityCommands(Commands):
         return ",".join(sorted(conflict.groups)), ",".join(sorted(hosts)), ",".join(sorted(vms))
 
 
+def _changed(record: Record, changes: Mapping[str, Any]) -> Record:
+    """Give a group or a label as it is after a change."""
+    lists = {members.value: tuple(changes[members]) for members in Members if members in changes}
+    return replace(record, **{**changes, **lists})
+
+
 def _edited(group: AffinityGroup, changes: Mapping[str, Any]) -> AffinityGroup:
     """Give a group as it is after a change, which never moves it to another cluster."""
-    lists = {members.value: tuple(changes[members]) for members in Members if members in changes}
-    changed = replace(group, **{**changes, **lists, "cluster": group.cluster})
+    changed = _changed(group, {**changes, "cluster": group.cluster})
     return replace(changed, priority=shown_priority(changed.priority))
 
 
@@ -209,25 +215,15 @@ class LabelCommands(Commands):
     """Commands on affinity labels; all raise `Rejected`. Members are never checked for conflicts."""
 
     @locked
-    def add(
-        self,
-        name: str,
-        *,
-        vms: Sequence[str] = (),
-        hosts: Sequence[str] = (),
-        implicit: bool = False,
-        caller: Caller = ADMIN,
-    ) -> AffinityLabel:
-        """Add a label; the name is unique over all labels (409)."""
-        identity = self._backend.new_id()
-        label = AffinityLabel(id=identity, name=name, vms=tuple(vms), hosts=tuple(hosts), implicit=implicit)
-        return self._put_label(label, EventCode.USER_ADDED_AFFINITY_LABEL, caller)
+    def add(self, name: str, *, caller: Caller = ADMIN, **fields: Any) -> AffinityLabel:
+        """Add a label with vms, hosts and implicit, if they are named; the name is unique over all (409)."""
+        label = AffinityLabel(id=self._backend.new_id(), name=name, vms=(), hosts=())
+        return self._put_label(_changed(label, fields), EventCode.USER_ADDED_AFFINITY_LABEL, caller)
 
     @locked
     def edit(self, label_id: str, *, caller: Caller = ADMIN, **changes: Any) -> AffinityLabel:
         """Change name, vms, hosts or implicit; lists replace the whole list. Raises `NotFound`."""
-        changes |= {members: tuple(changes[members]) for members in ("vms", "hosts") if members in changes}
-        label = replace(existing(self._state.labels, label_id), **changes)
+        label = _changed(existing(self._state.labels, label_id), changes)
         return self._put_label(label, EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
 
     @locked
@@ -250,19 +246,17 @@ class LabelCommands(Commands):
     def add_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> Vm | Host:
         """Put the label on one of `vms` or `hosts`; one that has it keeps it. Raises `NotFound`."""
         label = existing(self._state.labels, label_id)
-        ids = tuple(dict.fromkeys((*getattr(label, members), member_id)))
-        self._put_label(replace(label, **{members: ids}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+        self.edit(label_id, caller=caller, **{members: dict.fromkeys((*getattr(label, members), member_id))})
         found: Vm | Host = getattr(self._state, members)[member_id]
         return found
 
     @locked
     def remove_member(self, label_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:
         """Take one of `vms` or `hosts` out; raises `NotFound` when it is no member."""
-        label = existing(self._state.labels, label_id)
-        present: tuple[str, ...] = getattr(label, members)
-        existing(dict.fromkeys(present), member_id)
-        left = tuple(other for other in present if other != member_id)
-        self._put_label(replace(label, **{members: left}), EventCode.USER_UPDATED_AFFINITY_LABEL, caller)
+        left = dict.fromkeys(getattr(existing(self._state.labels, label_id), members))
+        existing(left, member_id)
+        del left[member_id]
+        self.edit(label_id, caller=caller, **{members: left})
 
     def _put_label(self, label: AffinityLabel, code: EventType, caller: Caller) -> AffinityLabel:
         for other in self._state.labels.values():
