@@ -10,6 +10,7 @@ import logging
 import re
 import xmlrpc.client
 from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import attrgetter
 from typing import Any
 from urllib.parse import urlsplit
 from xml.parsers.expat import ExpatError
@@ -18,15 +19,7 @@ from msgspec.structs import replace
 
 from ovirt_placement.model import Host
 from ovirt_simulator.core.backend import Backend, Commands, locked
-from ovirt_simulator.core.entities import (
-    SYSTEM,
-    Cluster,
-    Job,
-    PolicyUnit,
-    SchedulingPolicy,
-    UnitType,
-    stable_id,
-)
+from ovirt_simulator.core.entities import SYSTEM, Cluster, Job, PolicyUnit, UnitType, stable_id
 from ovirt_simulator.core.messages import EventCode, EventType, Rejected
 from ovirt_simulator.core.state import State
 from ovirt_simulator.scheduler.filters import Request
@@ -122,7 +115,10 @@ def is_migrating(state: State, host: Host) -> bool:
 
 
 class ExternalUnits(Commands):
-    """Asks the external scheduler, if there is one. Never called with the engine's lock held."""
+    """Asks the external scheduler, if there is one. Never called with the engine's lock held.
+
+    A single record is read without it: each is immutable.
+    """
 
     def __init__(self, backend: Backend, external: ExternalScheduler | None) -> None:
         super().__init__(backend)
@@ -138,17 +134,16 @@ class ExternalUnits(Commands):
             found = {}
             self._complain(EventCode.FAILED_TO_CONNECT_TO_SCHEDULER_PROXY)
         with self._backend.lock:
-            state = self._backend.state
-            known = {unit.id: unit for unit in state.units.values() if not unit.internal}
+            known = {unit.id: unit for unit in self._state.units.values() if not unit.internal}
             for unit in (known | found).values():
-                state.put(state.units, replace(unit, enabled=unit.id in found))
+                self._state.put(self._state.units, replace(unit, enabled=unit.id in found))
 
     def filter(self, request: Request, cluster: Cluster, hosts: tuple[Host, ...]) -> tuple[Host, ...]:
         """Give the hosts that the policy's external filters leave; all of them when no proxy answers.
 
         An answer without a list leaves none. Raises `Malformed` for an answer that the engine fails on.
         """
-        filters = sorted(self._policy(cluster).filters, key=lambda entry: entry.position)
+        filters = sorted(self._state.policies[cluster.policy_id].filters, key=attrgetter("position"))
         names = [unit.name for entry in filters if (unit := self._enabled(entry.unit))]
         for vm_id in request.vm_ids if names else ():
             if not hosts:
@@ -168,7 +163,7 @@ class ExternalUnits(Commands):
         """
         weights = [
             (unit, entry.factor)
-            for entry in self._policy(cluster).weights
+            for entry in self._state.policies[cluster.policy_id].weights
             if (unit := self._enabled(entry.unit))
         ]
         factors, ids = {unit.name: factor for unit, factor in weights}, [host.id for host in hosts]
@@ -186,9 +181,7 @@ class ExternalUnits(Commands):
 
     def balance_all(self, migrate: MigrateBySystem) -> None:
         """Balance every cluster once; a policy without balance, or a malformed answer, ends it for all."""
-        with self._backend.lock:
-            clusters = tuple(self._backend.state.clusters.values())
-        for cluster in clusters:
+        for cluster in tuple(self._state.clusters.values()):
             try:
                 self._balance(cluster, migrate)
             except (Malformed, LookupError) as error:
@@ -196,7 +189,7 @@ class ExternalUnits(Commands):
                 return
 
     def _balance(self, cluster: Cluster, migrate: MigrateBySystem) -> None:
-        state = self._backend.state
+        state = self._state
         with self._backend.lock:
             balance = state.policies[cluster.policy_id].balance
             if balance is None:
@@ -216,13 +209,8 @@ class ExternalUnits(Commands):
         except Rejected as refusal:
             _log.info("load balancing of %s: %s", result[0], refusal.detail)
 
-    def _policy(self, cluster: Cluster) -> SchedulingPolicy:
-        with self._backend.lock:
-            return self._backend.state.policies[cluster.policy_id]
-
     def _enabled(self, unit_id: str) -> PolicyUnit | None:
-        with self._backend.lock:
-            unit = self._backend.state.units[unit_id]
+        unit = self._state.units[unit_id]
         return unit if unit.enabled and not unit.internal else None
 
     def _asked(self, cluster: Cluster, method: str, *arguments: Any) -> Mapping[str, Any] | None:

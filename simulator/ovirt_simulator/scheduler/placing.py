@@ -147,9 +147,7 @@ class Scheduler:
 
         Raises `Rejected` where the external ones choose a host that is not there.
         """
-        with self._backend.lock:
-            entries = self._policy(cluster).weights
-        vms = request.vms(snapshot)
+        entries, vms = self._policy(cluster).weights, request.vms(snapshot)
         own = [
             Record(entry.unit, host_id, weight)
             for entry in entries

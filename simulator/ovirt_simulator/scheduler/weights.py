@@ -319,36 +319,30 @@ class HashMap(dict["str | None", Value]):
 
     def put(self, key: str | None, value: Value) -> None:
         """Set a value: a new key goes to the end of its bin, and a table that is too full grows now."""
-        if key not in self:
-            keys = self._bin(key)
-            keys.append(key)
-            self[key] = value
-            if len(keys) > _LONG_BIN:
-                self._shorten()
-            if self._too_full():
-                self._grow()
-        self[key] = value
+        if self._enter(key, value, at_front=False):
+            self._grow_if_too_full()
 
     def merge(self, key: str | None, value: Value) -> None:
         """Set a value: a new key goes in front of its bin, and a table that is too full grows before."""
-        if self._too_full():
-            self._grow()
-        if key not in self:
-            keys = self._bin(key)
-            keys.insert(0, key)
-            self[key] = value
-            if len(keys) >= _LONG_BIN:
-                self._shorten()
+        self._grow_if_too_full()
+        self._enter(key, value, at_front=True)
+
+    def _enter(self, key: str | None, value: Value, *, at_front: bool) -> bool:
+        """Set a value; whether its key is new. A bin that is too long makes a small table grow."""
+        is_new = key not in self
         self[key] = value
+        if is_new:
+            keys = self._bin(key)
+            keys.insert(0 if at_front else len(keys), key)
+            if len(keys) >= _LONG_BIN + (not at_front) and len(self._bins) < _FEW_BINS:
+                self._grow()
+        return is_new
 
     def _bin(self, key: str | None) -> list[str | None]:
         return self._bins[(0 if key is None else guid_hash(key) or 0) % len(self._bins)]
 
-    def _too_full(self) -> bool:
-        return len(self) > len(self._bins) // 4 * 3
-
-    def _shorten(self) -> None:
-        if len(self._bins) < _FEW_BINS:
+    def _grow_if_too_full(self) -> None:
+        if len(self) > len(self._bins) // 4 * 3:
             self._grow()
 
     def _grow(self) -> None:
