@@ -61,13 +61,15 @@ _IN_TURN = (
     "ovirt-enforcer simulate-policy",
     "ovirt-enforcer plan --repair soft",
 )
+#: All of them, with VM and HOST in place of names.
+QUESTIONS = (*_EACH, *_IN_TURN)
 
 
 def lines(name: str) -> Iterator[str]:
     """The questions asked of a state: command lines, but for the state."""
     number = crc32(name.encode())  # of a new state nothing hangs on where it stands in the list
     state = state_file.loads(STATES[name].read_bytes())
-    for place, line in enumerate((*_EACH, *_IN_TURN)):
+    for place, line in enumerate(QUESTIONS):
         if place < len(_EACH) or (place + number) % 2 == 0:
             yield _named(line, state, number) + (" --json" if (place + number // 2) % 4 == 0 else "")
 

@@ -11,14 +11,16 @@ from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 from msgspec.structs import replace
 
-from ovirt_placement.model import AffinityGroup, SchedulingPolicy, Snapshot
+from ovirt_placement.model import AffinityGroup, PlacementRule, RuleDomain, SchedulingPolicy, Snapshot
 from ovirt_simulator.core.backend import PROMPT
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.messages import Rejected
 from tests import builders as build
+from tests.placement.rules.placement_rules.oracle import satisfied
 from tests.plugins.published import Publisher
 
 CLOCK = datetime(2030, 1, 1, tzinfo=UTC)
@@ -247,8 +249,62 @@ def _named(engine: Engine, burst: Burst) -> Iterator[str]:
             yield event.vm.id
 
 
+# -- Under hard placement rules, which no engine knows.
+_RULED = SchedulingPolicy(
+    filters=("PlacementRuleFilter",), weights={"PlacementRuleWeight": LEADING}, engine_filters=ENGINE_FILTERS
+)
+
+
+def draw_ruled(seed: int, kind: str, manner: Manner) -> Burst:
+    """Unequal hosts in three racks, strangers that run, and VMs that start under one rule."""
+    dice = random.Random(f"{seed} {kind} {manner}")
+    new = identities(dice)
+    hosts = [
+        build.host(
+            new(),
+            free_mb=dice.choice([65536, 49152, 32768]),
+            memory_mb=131072,
+            cores=dice.choice([8, 16, 32]),
+        )
+        for _ in range(dice.choice([6, 7, 9, 12]))
+    ]
+    failing = hosts[0].id if manner is Manner.EVACUATION else None
+    stay = [host.id for host in hosts[1:]]
+    strangers = [build.vm(new(), dice.choice(stay)) for _ in range(dice.randint(0, 4))]
+    vms = [build.vm(new(), failing, ha=failing is not None) for _ in range(dice.randint(2, 8))]
+    racks = tuple(
+        RuleDomain(name=f"r{rack}", hosts=tuple(host.id for host in hosts[rack::3])) for rack in range(3)
+    )
+    ruled = _placement_rule(kind, [vm.id for vm in vms], stay, racks, [one.id for one in strangers])
+    cluster = build.cluster(policy=dict(EVEN), scheduling_policy=_RULED)
+    state = build.snapshot(cluster, *hosts, *vms, *strangers, ruled)
+    return Burst(manner, state, tuple(vm.id for vm in vms), failing)
+
+
+def _placement_rule(
+    kind: str, vms: list[str], hosts: list[str], racks: tuple[RuleDomain, ...], strangers: list[str]
+) -> PlacementRule:
+    half = max(1, len(vms) // 2)
+    fields: dict[str, Any] = {
+        "at_most_per_host": {"most": 2},
+        "at_most_per_domain": {"most": 3, "domains": racks},
+        "spread": {"max_skew": 1, "domains": racks},
+        "minimum_domains": {"least": 2, "domains": racks},
+        "same_domain": {"domains": racks},
+        "separate": {"other_vms": " ".join(vms[half:]), "vms": " ".join(vms[:half])},
+        "exclusive_hosts": {"hosts": " ".join(hosts[:2]), "vms": " ".join(strangers) or "nobody"},
+        "capacity": {"hosts": " ".join(hosts[:3]), "most": 2},
+    }[kind]
+    return build.rule("r", kind, fields.pop("vms", " ".join(vms)), **fields)
+
+
 def burden(burst: Burst, outcome: Outcome) -> int:
     """How far the cluster is from what the rule asks for; 0 is best, refused VMs aside."""
+    if burst.state.placement_rules:
+        at = {one.id: one.host for one in burst.state.vms if one.host and one.id not in burst.vms}
+        at |= {vm: host for vm, host in outcome.hosts.items() if host}
+        (ruled,) = burst.state.placement_rules
+        return not satisfied(ruled, _without_failed(burst), at)
     counts = Counter(host for host in outcome.hosts.values() if host)
     if burst.kind in {Kind.SOFT_APART, Kind.REPEL, Kind.HARD_APART}:
         return sum(count * (count - 1) // 2 for count in counts.values())
@@ -259,3 +315,11 @@ def burden(burst: Burst, outcome: Outcome) -> int:
 
 def refused(outcome: Outcome) -> int:
     return sum(host is None for host in outcome.hosts.values())
+
+
+def _without_failed(burst: Burst) -> Snapshot:
+    hosts = [
+        replace(host, status="non_responsive") if host.id == burst.failing else host
+        for host in burst.state.hosts
+    ]
+    return replace(burst.state, hosts=tuple(hosts))

@@ -21,6 +21,7 @@ from tests.builders import APART, TOGETHER, cluster, group, host, label, snapsho
 from tests.docs.shown import subcommands
 from tests.enforcer.actions import bench as benches
 from tests.enforcer.actions.bench import Bench
+from tests.golden.questions import QUESTIONS
 
 #: What no line of an answer of ours begins with.
 FORGED = "FORGED"
@@ -35,26 +36,10 @@ COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
 }  # fmt: skip
 
 #: Those that answer for a state file, and those that need an engine or a store; all but the services.
-OF_STATES = """
-    ovirt-placement snapshot
-    ovirt-placement why a
-    ovirt-placement where a
-    ovirt-placement violations
-    ovirt-placement conflicts
-    ovirt-placement ha-check
-    ovirt-placement what-if --down h1
-    ovirt-placement groups list
-    ovirt-placement keys list
-    ovirt-placement keys check
-    ovirt-placement keys show a
-    ovirt-placement keys explain a
-    ovirt-enforcer plan
-    ovirt-enforcer simulate-policy
-    ovirt-enforcer make-room rests
-    ovirt-enforcer maintenance plan h1 h2
-    ovirt-placement rules list
-    ovirt-placement rules check
-"""
+OF_STATES = (
+    *(one.replace("room VM", "room rests").replace("VM", "a").replace("HOST", "h1") for one in QUESTIONS),
+    *("ovirt-placement snapshot", "ovirt-placement keys check", "ovirt-placement rules check"),
+)
 OF_ENGINES = """
     ovirt-enforcer approve --list
     ovirt-enforcer refuse --dry-run PLAN --reason REASON
@@ -138,7 +123,7 @@ class Asking:
         return json.loads(self.ask(f"{command} --json", **words))
 
 
-@pytest.mark.parametrize("command", lines(OF_STATES), ids=str.strip)
+@pytest.mark.parametrize("command", OF_STATES)
 def test_names_of_a_state_file(command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "state.json"
     file.write_bytes(state_file.dumps(hostile(ESCAPES)))
@@ -192,7 +177,7 @@ def test_names_in_a_plan_that_is_applied(
 
 def test_no_command_is_left_out() -> None:
     others = {"ovirt-placement inventory", "ovirt-enforcer run", "ovirt-enforcer apply"}
-    asked = {" ".join(line.split()[:2]) for line in lines(OF_STATES) + lines(OF_ENGINES)}
+    asked = {" ".join(line.split()[:2]) for line in (*OF_STATES, *lines(OF_ENGINES))}
     known = {
         " ".join(parser.prog.split()[:2])
         for module in (ovirt_placement.cli.main, ovirt_enforcer.cli.main)

@@ -1,79 +1,29 @@
-"""Two enforcers on one maintenance run: the one that carries it out is killed, and the other ends it."""
+"""Two enforcers on one maintenance run: the one that carries it out is stopped, and the other ends it."""
 
 import signal
 import time
-from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from ovirt_placement.store.enforcer.maintenance import (
-    MaintenanceRequest,
-    MaintenanceRun,
-    MaintenanceStore,
-    Work,
-)
+from ovirt_placement.store.enforcer.maintenance import MaintenanceRequest, MaintenanceStore, Work
 from tests.builders import host, snapshot, vm
 from tests.configuration import write_configuration
-from tests.enforcer.launching import NEVER, At, EnforcerProcess, simulator
-from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES, events_of, store_of
+from tests.enforcer.launching import At, EnforcerProcess, simulator
+from tests.enforcer.leaders.test_leaders import LEADS, OVER, SETTINGS, WATCHES
 from tests.proxy.running import eventually
 from tests.stored import run_of
 
 pytestmark = [pytest.mark.system, pytest.mark.timeout(600)]
 
 STATE = snapshot(host("h1"), host("h2"), vm("a", "h1"), vm("b", "h2"))
-#: Deactivated and activated, by a user.
-_DEACTIVATED, _ACTIVATED = 600, 16
-HOSTS = ("h1", "h2")
 #: A busy machine does not let the first one lose the lease before it is killed.
 CALM = SETTINGS.replace("lease_seconds = 1.0", "lease_seconds = 8.0\ncooldown_after_success_seconds = 0")
 
 
-WHERE = [
-    "after INSERT INTO intents",
-    "after POST /hosts/h1/deactivate",
-    # A request that was not made is made again after 30 s.
-    pytest.param("before POST /hosts/h1/activate", marks=pytest.mark.nightly),
-]
 #: A stall of the disk that lasts longer than the lease is no failure either: the other one takes over.
 PATIENCE_SECONDS = 240.0
-
-
-@pytest.mark.parametrize("database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.nightly)])
-@pytest.mark.parametrize("where", WHERE)
-def test_the_second_goes_on_where_the_first_was_killed(where: str, database: str, tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        url = stack.enter_context(store_of(database, tmp_path))
-        store = MaintenanceStore(url, engine="default", patience_seconds=30)
-        stack.callback(store.close)
-        assert store.runs() == ()  # the tables are there
-        api = stack.enter_context(simulator(tmp_path / "engine", STATE))
-        configuration = write_configuration(tmp_path, api, store_url=url, more=CALM)
-
-        def enforcer(name: str, at: At) -> EnforcerProcess:
-            return stack.enter_context(EnforcerProcess(tmp_path, name, configuration, at))
-
-        first = enforcer("first", At(where, 1, signal.SIGKILL, loop=True))
-        eventually(lambda: LEADS in first.said)
-        second = enforcer("second", NEVER)
-        eventually(lambda: WATCHES in second.said)
-        request = MaintenanceRequest(work=Work.NOTHING, soak_seconds=0.5)
-        store.request(run_of(*HOSTS, request=request))
-        eventually(lambda: first.killed or LEADS in second.said, PATIENCE_SECONDS)
-
-        def ended() -> MaintenanceRun:
-            return store.runs()[0]
-
-        eventually(lambda: not ended().active, PATIENCE_SECONDS)
-        assert LEADS in second.said
-        assert (ended().state, ended().message) == ("done", "2 done"), second.said
-        assert not any(one.draining for one in ended().hosts)
-        second.end()
-        codes = Counter((one.host.name, one.code) for one in events_of(api) if one.host is not None)
-    for name in HOSTS:
-        assert (codes[name, _DEACTIVATED], codes[name, _ACTIVATED]) == (1, 1), codes
 
 
 def test_the_command_of_one_that_was_stopped_ends_before_another_leads(tmp_path: Path) -> None:

@@ -57,20 +57,6 @@ def test_a_policy_that_setup_made_goes_and_its_clusters_return(live: LiveEngine)
     assert live.changes == []
 
 
-def test_a_policy_of_the_site_is_as_it_was(starting: Starting) -> None:
-    with starting(STATE, prepare=theirs) as live:
-        before = every_policy(live)
-        live.run(0, "setup --policy theirs --cluster blue --factor SoftAffinityWeight=9")
-        said = live.data(0, "setup --undo --policy theirs --dry-run")
-        assert (said["before"][0]["clusters"][0]["name"], said["after"][0]["clusters"]) == ("blue", [])
-        live.changes.clear()
-        out, _ = live.run(0, "setup --undo --policy theirs")
-        assert live.changes == [f"{one['method']} {one['path']}" for one in said["policies"][0]["requests"]]
-        assert "take out the weight VmAffinityGroups" in out.splitlines()
-        assert "set the balance OptimalForEvenDistribution" in out.splitlines()
-        assert (every_policy(live), cluster_policy(live.engine, "c1")) == (before, "none")
-
-
 def test_what_an_administrator_changed_meanwhile_stays(starting: Starting) -> None:
     near, on_hosts = "VmAffinityGroups", "VmToHostsAffinityGroups"
     with starting(STATE, prepare=lambda engine: theirs(engine, **{near: 2, on_hosts: 2})) as live:
