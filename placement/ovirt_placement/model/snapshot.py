@@ -68,6 +68,18 @@ def _by_id(field: str, kind: type[_Value]) -> cached_property[dict[str, _Value]]
     return cached_property(lambda snapshot: {one.id: one for one in getattr(snapshot, field)})
 
 
+def _of_groups(field: str, labels: str) -> cached_property[dict[str, tuple[str, ...]]]:
+    """A look-up of the members of groups in a field, and in the same field of the labels that they have."""
+
+    def found(group: AffinityGroup, known: dict[str, AffinityLabel]) -> tuple[str, ...]:
+        labelled = (getattr(known[label], field) for label in getattr(group, labels))
+        return tuple(dict.fromkeys(chain(getattr(group, field), *labelled)))
+
+    return cached_property(
+        lambda snapshot: {one.id: found(one, snapshot.label_by_id) for one in snapshot.affinity_groups}
+    )
+
+
 class Snapshot(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, dict=True
 ):
@@ -110,23 +122,9 @@ class Snapshot(
         """VMs by the host they run on; what is on its way there is not among them."""
         return grouped((vm.host, vm) for vm in self.vms if vm.host is not None)
 
-    @cached_property
-    def group_vms(self) -> dict[str, tuple[str, ...]]:
-        """Ids of a group's VMs, by group id: its own and those of its VM labels, each once."""
-        labels = self.label_by_id
-        return {
-            group.id: _flattened(group.vms, tuple(labels[label].vms for label in group.vm_labels))
-            for group in self.affinity_groups
-        }
-
-    @cached_property
-    def group_hosts(self) -> dict[str, tuple[str, ...]]:
-        """Ids of a group's hosts, by group id: its own and those of its host labels, each once."""
-        labels = self.label_by_id
-        return {
-            group.id: _flattened(group.hosts, tuple(labels[label].hosts for label in group.host_labels))
-            for group in self.affinity_groups
-        }
+    #: Ids of a group's VMs and hosts, by group id: its own and those of its labels, each once.
+    group_vms = _of_groups("vms", "vm_labels")
+    group_hosts = _of_groups("hosts", "host_labels")
 
     @cached_property
     def groups_of_vm(self) -> dict[str, tuple[AffinityGroup, ...]]:
@@ -162,10 +160,6 @@ class Snapshot(
         return msgspec.structs.replace(
             self, pending=tuple(entry for entry in self.pending if not entry.expected)
         )
-
-
-def _flattened(direct: tuple[str, ...], labelled: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(chain(direct, *labelled)))
 
 
 #: Of an engine of which nothing is known.

@@ -9,6 +9,7 @@ today.
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from sys import maxsize
 
 from msgspec.structs import replace
 
@@ -24,7 +25,8 @@ from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Wei
 from ovirt_placement.rules.failover import admission
 from ovirt_placement.rules.placement_keys.capacity import host_places
 from ovirt_placement.rules.placement_keys.host_table import host_table
-from ovirt_placement.rules.placement_keys.judgement import HostDecision, rounds_of, score, thresholds
+from ovirt_placement.rules.placement_keys.judgement import HostDecision
+from ovirt_placement.rules.placement_keys.judgement import judge as judge_by_keys
 from ovirt_placement.rules.placement_keys.keys import is_special, settings_of
 from ovirt_placement.rules.placement_keys.units import (
     CHAIN_WEIGHT,
@@ -175,15 +177,13 @@ def _of_keys(snapshot: Snapshot, cluster: str, vms: Collection[str]) -> Iterator
     if not KEY_FILTER.enabled_in(known) or storage_is_local(snapshot, cluster):
         return
     settings = settings_of(known.scheduling_properties)
-    table, to_exceed, places = host_table(snapshot, settings), thresholds(settings), host_places(snapshot)
-    hosts = [host.id for host in snapshot.hosts_of_cluster.get(cluster, ())]
+    table, places = host_table(snapshot, settings), host_places(snapshot)
+    hosts = [places[host.id] for host in snapshot.hosts_of_cluster.get(cluster, ())]
     for vm in vms:
-        keys = compiled_keys(snapshot, vm).system
-        if any(map(is_special, keys)):
+        keys = compiled_keys(snapshot, vm)
+        if any(map(is_special, keys.system)):
             continue
-        system = score(keys.values(), table.lists.system, len(table.ids), compared_with=to_exceed)
-        rounds = rounds_of((system.parts[places[host]] for host in hosts), system.unit, to_exceed)
-        accepted = frozenset(host for host, number in zip(hosts, rounds, strict=True) if number is not None)
+        accepted = judge_by_keys(keys, -maxsize, table, hosts, settings).accepted
         if len(accepted) < len(hosts):
             yield Ask(vm, (vm,), (Allowed(accepted),), of_keys=True)
 

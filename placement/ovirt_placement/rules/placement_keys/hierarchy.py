@@ -31,7 +31,7 @@ class MistakenKey(Record, frozen=True):
 
     @property
     def sentence(self) -> str:
-        return "; ".join(code.sentence for code in self.codes)
+        return "; ".join(code.text for code in self.codes)
 
 
 class CompiledKeys(Record, frozen=True):
@@ -183,7 +183,7 @@ class UnreadableProperty(Record, frozen=True):
 
     @property
     def sentence(self) -> str:
-        return f"{Code.PROPERTY_UNREADABLE.sentence}: {self.text}"
+        return f"{Code.PROPERTY_UNREADABLE.text}: {self.text}"
 
 
 class MissingNodeKeys(Record, frozen=True):
@@ -196,7 +196,7 @@ class MissingNodeKeys(Record, frozen=True):
 
     @property
     def sentence(self) -> str:
-        return f"{Code.NODE_KEY_SET_DIFFERS.sentence}: {', '.join(self.names)}"
+        return f"{Code.NODE_KEY_SET_DIFFERS.text}: {', '.join(self.names)}"
 
 
 Mistake = MistakenKey | UnreadableProperty | MissingNodeKeys

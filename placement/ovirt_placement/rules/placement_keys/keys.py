@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from ovirt_placement.model import PlacementKey
-from ovirt_placement.model.record import CLUSTER, NODE, SYSTEM, Record, may_set
+from ovirt_placement.model.record import CLUSTER, NODE, SYSTEM, Record, Worded, may_set
 
 #: A number as a user wrote it, or as it was computed.
 Written: TypeAlias = float | str | Fraction
@@ -72,15 +72,8 @@ class KeyKind(StrEnum):
 _RATIOS = f"{RAM_RATIO} and {CPU_RATIO}"
 
 
-class Code(StrEnum):
+class Code(Worded):
     """What is wrong with a key. `ignored_because` says what a placement makes of it."""
-
-    sentence: str
-
-    def __new__(cls, code: str, sentence: str) -> Self:
-        made = str.__new__(cls, code)
-        made._value_, made.sentence = code, sentence
-        return made
 
     NAME_EMPTY = "name-empty", "it has no name"
     VALUE_NOT_NUMERIC = "value-not-numeric", "its value is no number"
