@@ -77,10 +77,8 @@ def _copies_of_units() -> Iterator[Unit]:
         copy = Copy(answers.accepted(refuse), (*differing, *both_differ))
         simulated = Copy(answers.left_by(theirs_refuse), both_differ)
         yield _both(name, "filter", engine_class, placing, copy, simulated, _HOSTS)
-    ratio = placing_with(
-        VCpuToPhysicalCpuRatio=lambda random: random.choice((None, None, None, "0.5", "1", "2"))
-    )
-    scale = placing_with(ScaleDown=lambda random: random.choice((None, None, "1", "3", "10", "100")))
+    ratio = placing_with(VCpuToPhysicalCpuRatio=(None, None, None, "0.5", "1", "2"))
+    scale = placing_with(ScaleDown=(None, None, "1", "3", "10", "100"))
     for name, engine_class, score, weigh, asking in (
         ("even-cpu", "EvenDistributionCPU", score_by_cpu, weights.even_cpu, ratio),
         ("even-memory", "EvenDistributionMemory", score_by_memory, weights.even_memory, placing),

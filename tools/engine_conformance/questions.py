@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -253,7 +253,10 @@ def placing_one(random: Random, state: State) -> dict[str, Any] | None:
     return asked and {**asked, "vms": asked["vms"][:1]}
 
 
-def placing_with(**parameters: Callable[[Random], str | None]) -> Asking:
+Choices = Sequence[str | None]
+
+
+def placing_with(**parameters: Choices) -> Asking:
     """The same under a policy with parameters."""
 
     def asking(random: Random, state: State) -> dict[str, Any] | None:
@@ -263,11 +266,9 @@ def placing_with(**parameters: Callable[[Random], str | None]) -> Asking:
     return asking
 
 
-def set_parameters(
-    random: Random, state: State, parameters: dict[str, Callable[[Random], str | None]]
-) -> None:
+def set_parameters(random: Random, state: State, parameters: Mapping[str, Choices]) -> None:
     """Give all clusters a policy with parameters; None leaves one out."""
-    drawn = {name: draw(random) for name, draw in parameters.items()}
+    drawn = {name: random.choice(choices) for name, choices in parameters.items()}
     for cluster in state["clusters"]:
         cluster["scheduling_properties"] = {name: value for name, value in drawn.items() if value is not None}
 
@@ -349,11 +350,11 @@ def enforcing(random: Random, state: State) -> dict[str, Any]:
 def balancing(random: Random, state: State) -> dict[str, Any] | None:
     """The hosts that are asked about when load is balanced: those with nothing on its way."""
     limits = {
-        "HighUtilization": lambda random: random.choice((None, "60", "75", "77", "80", "90")),
-        "CpuOverCommitDurationMinutes": lambda random: random.choice((None, "2", "5")),
-        "MaxFreeMemoryForOverUtilized": lambda random: random.choice((None, None, "1000", "2000")),
-        "MinFreeMemoryForUnderUtilized": lambda random: random.choice((None, None, "1500", "3000")),
-        "VCpuToPhysicalCpuRatio": lambda random: random.choice((None, None, None, "1", "2")),
+        "HighUtilization": (None, "60", "75", "77", "80", "90"),
+        "CpuOverCommitDurationMinutes": (None, "2", "5"),
+        "MaxFreeMemoryForOverUtilized": (None, None, "1000", "2000"),
+        "MinFreeMemoryForUnderUtilized": (None, None, "1500", "3000"),
+        "VCpuToPhysicalCpuRatio": (None, None, None, "1", "2"),
     }
     set_parameters(random, state, limits)
     state["affinity_groups"], state["affinity_labels"] = [], []
@@ -374,10 +375,7 @@ def balancing(random: Random, state: State) -> dict[str, Any] | None:
 
 def overloading(random: Random, state: State) -> dict[str, Any] | None:
     """Hosts that have been busy for a while, under a policy that says how busy is too busy."""
-    limits = {
-        "HighUtilization": lambda random: random.choice((None, "75", "80", "90")),
-        "CpuOverCommitDurationMinutes": lambda random: random.choice((None, "2", "5")),
-    }
+    limits = {"HighUtilization": (None, "75", "80", "90"), "CpuOverCommitDurationMinutes": (None, "2", "5")}
     set_parameters(random, state, limits)
     asked = placing(random, state)
     if asked is None:

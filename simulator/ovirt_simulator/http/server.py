@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from werkzeug import Request, Response
 from werkzeug.exceptions import MethodNotAllowed, NotFound
@@ -80,13 +80,13 @@ class _Connection(BaseHTTPRequestHandler):
             body = DechunkedInput(self.rfile).read()  # type: ignore[arg-type]
         elif len(body := self.rfile.read(int(size))) < int(size):
             raise ConnectionResetError(errno.ECONNRESET, "half a request")
-        path, _, query = self.path.partition("?")
+        asked = urlsplit(self.path)
         named = {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in self.headers.items()}
         environ: dict[str, Any] = {
             **named,
             "REQUEST_METHOD": self.command,
-            "PATH_INFO": unquote(path, "latin-1"),
-            "QUERY_STRING": query,
+            "PATH_INFO": unquote(asked.path, "latin-1"),
+            "QUERY_STRING": asked.query,
             "CONTENT_TYPE": self.headers.get("Content-Type", ""),
             "CONTENT_LENGTH": str(len(body)),
             "wsgi.input": io.BytesIO(body),
