@@ -88,8 +88,8 @@ class _Connection(BaseHTTPRequestHandler):
             "PATH_INFO": unquote(asked.path, "latin-1"),
             "QUERY_STRING": asked.query,
             "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-            "CONTENT_LENGTH": str(len(body)),
             "wsgi.input": io.BytesIO(body),
+            "wsgi.input_terminated": True,
         }
         response = self.server.answered(Request(environ))
         self.send_response(response.status_code)

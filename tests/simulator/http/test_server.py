@@ -101,6 +101,14 @@ def test_many_clients_at_once(engine: Engine, api: Api) -> None:
     assert [one.result() for one in found] == [{(200, 11)}] * 3
 
 
+def test_a_body_may_come_in_pieces(server: Server) -> None:
+    with closing(HTTPConnection(urlsplit(server.url).netloc)) as connection:
+        pieces = iter([b"<affinity_label>", b"<name>new</name>", b"</affinity_label>"])
+        headers = dict([LOG_IN.strip().split(": "), ("Content-Type", "application/xml")])
+        connection.request("POST", "/ovirt-engine/api/affinitylabels", pieces, headers, encode_chunked=True)
+        assert connection.getresponse().status == 201
+
+
 @pytest.mark.parametrize("path", ["affinitylabels", "vms/web1/tags", "roles"])
 def test_max_cuts_every_list(api: Api, path: str) -> None:
     whole = len(api(path).xml)
