@@ -11,7 +11,7 @@ from zlib import crc32
 
 from ovirt_placement import model
 from ovirt_simulator.core import affinity, entities, loading, messages
-from ovirt_simulator.core.backend import USUAL, Action, Backend, Commands, Faults, Settings, locked
+from ovirt_simulator.core.backend import USUAL, Action, Backend, Commands, Settings, locked
 from ovirt_simulator.core.commands.clusters import PolicyCommands, UpgradeCommands
 from ovirt_simulator.core.commands.groups import AffinityCommands, LabelCommands
 from ovirt_simulator.core.commands.hosts import Emptying, HostCommands, HostUpgrades
@@ -69,6 +69,7 @@ class Engine:
         running = Running(backend)
         migrations = Migrations(backend, running, scheduler)
         restarts = Restarts(backend, running, scheduler)
+        self.faults = backend.faults
         self.queries = Queries(backend)
         self.vms = VmCommands(backend, migrations, restarts)
         self.upgrades = UpgradeCommands(backend)
@@ -119,10 +120,6 @@ class Engine:
     def _count_memory(self) -> None:
         with self._backend.lock:
             self._backend.state.count_memory()
-
-    @property
-    def faults(self) -> Faults:
-        return self._backend.faults
 
     def advance(self, seconds: float) -> None:
         """Let simulated time pass, and do all that falls due, in order."""

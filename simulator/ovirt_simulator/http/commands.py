@@ -4,9 +4,9 @@ Of commands it is said what they take from a body, and how they are carried out.
 """
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
-import msgspec
 from msgspec.structs import replace
 
 from ovirt_simulator.core.commands.groups import DISABLED
@@ -120,21 +120,12 @@ def events(call: Call, of: Ids) -> dict[str, Any]:
     return {} if call.filtered else {str(event.id): event for event in events}
 
 
-class _User(msgspec.Struct, frozen=True):
-    id: str
-    name: str
-    directory: str
-
-    @property
-    def user_name(self) -> str:
-        return f"{self.name}@{self.directory}"
-
-
-def users(call: Call, _: Ids) -> dict[str, _User]:
+def users(call: Call, _: Ids) -> dict[str, Any]:
     """Who asks."""
-    principal, _at, profile = call.user_name.rpartition("@")
-    own = user_id(call.user_name)
-    return {own: _User(own, principal, f"{profile}-authz")}
+    name, _at, profile = call.user_name.rpartition("@")
+    own, directory = user_id(call.user_name), f"{profile}-authz"
+    shown = SimpleNamespace(id=own, name=name, directory=directory, user_name=f"{name}@{directory}")
+    return {own: shown}
 
 
 def permissions(call: Call, of: Ids) -> dict[str, Permission]:
