@@ -197,7 +197,8 @@ class Backend:
         #: What falls due when, in order; of equals the first that was asked for.
         self._order = count()
         self._queue: list[tuple[float, int, Action]] = []
-        self._events: dict[int, Event] = {}
+        #: All there are by id, be they visible or not.
+        self.events: dict[int, Event] = {}
         self._silent_until: dict[tuple[object, ...], datetime] = {}
         self._background = background
         self._snapshot: tuple[int, Snapshot] | None = None
@@ -236,17 +237,9 @@ class Backend:
         late = 0.0
         if not prompt and self.random.random() < self.settings.late_event_probability:
             late = self.random.uniform(0.0, self.settings.late_event_seconds)
-        event = replace(event, id=len(self._events) + 1, visible=now + timedelta(seconds=late))
-        self._events[event.id] = event
+        event = replace(event, id=len(self.events) + 1, visible=now + timedelta(seconds=late))
+        self.events[event.id] = event
         return event
-
-    def visible_events(self) -> tuple[Event, ...]:
-        """What a list shows now: newest id first."""
-        return tuple(event for event in reversed(self._events.values()) if event.visible <= self.now)
-
-    def has_external_event(self, origin: str, custom_id: int) -> bool:
-        """Whether there has ever been one with this origin and custom id."""
-        return any((one.origin, one.custom_id) == (origin, custom_id) for one in self._events.values())
 
     # -- What happens later.
 

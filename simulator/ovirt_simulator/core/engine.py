@@ -170,7 +170,8 @@ class Queries(Commands):
     @locked
     def events(self) -> tuple[entities.Event, ...]:
         """Give what shows now: newest id first."""
-        return self._backend.visible_events()
+        now = self._backend.now
+        return tuple(event for event in reversed(self._backend.events.values()) if event.visible <= now)
 
     @locked
     def host_statistics(self, host_id: str) -> tuple[entities.Statistic, ...]:
@@ -286,7 +287,7 @@ class EventCommands(Commands):
             raise messages.bad_parameters(
                 "Cannot add External Event. Illegal Origin for External Event : oVirt"
             )
-        if self._backend.has_external_event(origin, custom_id):
+        if (origin, custom_id) in {(one.origin, one.custom_id) for one in self._backend.events.values()}:
             raise messages.bad_parameters(
                 "=Cannot add External Event. External Event with this custom id already exists."
             )
