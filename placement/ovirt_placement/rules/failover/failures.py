@@ -102,14 +102,6 @@ def _worst(costs: Sequence[int], bringing: AbstractSet[int], size: int) -> Itera
             yield tuple(sorted((*first, last)))
 
 
-def members_of(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set, in ascending order."""
-    while mask:
-        lowest = mask & -mask
-        yield lowest.bit_length() - 1
-        mask ^= lowest
-
-
 def _other_ends(snapshot: Snapshot) -> dict[str, set[str]]:
     """By host that VMs are on their way from or to, the hosts at the other ends."""
     found: dict[str, set[str]] = {}
@@ -278,17 +270,9 @@ class Sweep:
             return
         found: set[Chosen] = set()
         for larger in range(size - 1, (size - 1) // 2, -1):
-            others = list(self._reach[size - larger])
-            #: By host, which of the others reckon with it, as bits.
-            users = [0] * len(self._number)
-            for at, mask in enumerate(self._reach[size - larger].values()):
-                for host in members_of(mask):
-                    users[host] |= 1 << at
             for part, reach in self._reach[larger].items():
-                near = 0
-                for host in members_of(reach):
-                    near |= users[host]
-                for other in map(others.__getitem__, members_of(near)):
+                near = (other for other, its in self._reach[size - larger].items() if its & reach)
+                for other in near:
                     chosen = tuple(sorted({*part, *other}))
                     if len(chosen) == size and chosen not in found and not self._contains_loss(chosen):
                         found.add(chosen)
