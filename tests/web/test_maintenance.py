@@ -1,7 +1,6 @@
 """Maintenance on the page: what it would be, as the command says it; begun, paused, resumed and stopped."""
 
 import json
-import os
 import re
 from contextlib import closing
 from pathlib import Path
@@ -13,7 +12,6 @@ from ovirt_placement.store.enforcer.maintenance import MaintenanceRun, Maintenan
 from ovirt_simulator.core.entities import BY_NAME, user_id
 from tests.builders import cluster, host, snapshot, vm
 from tests.portal import Portal
-from tests.processes import Forked
 from tests.web.running import HOSTILE, Answer, Page, paged
 from tests.web.test_plans import lead
 
@@ -119,27 +117,6 @@ def test_a_run_is_begun_paused_resumed_and_stopped_by_who_may(tmp_path: Path) ->
         done = [(one["act"], one["outcome"]) for one in said if one["outcome"] == "done"]
         acts = ["maintenance", "maintenance pause", "maintenance resume", "maintenance stop"]
         assert [act for act, _ in done if act.startswith("maintenance")] == acts
-
-
-@pytest.mark.system
-def test_the_enforcer_empties_the_host_of_a_run_that_was_begun_on_the_page(tmp_path: Path) -> None:
-    with paged(tmp_path, STATE, web=LINES) as page:
-        started = ["run", "--config", str(tmp_path / "placement.toml")], tmp_path / "enforcer.log"
-        with Forked(enforcer, *started, os.environ) as process:
-            try:
-                cookie, vms = page.session(), page.engine.queries.state.vms
-                page.until(lambda: begin(page, cookie, "/maintenance/c1?host=h1").status == 303)
-                # Its clock stands until then: what changes meanwhile would have to be planned again.
-                page.until(lambda: vms["a"].status != "up")
-
-                def left() -> bool:
-                    page.engine.advance(5)
-                    return vms["a"].host != "h1" and vms["a"].status == "up"
-
-                page.until(left)
-                page.until(lambda: "alpha waits" not in page.seen("/maintenance/c1"))
-            finally:
-                process.terminate()
 
 
 @pytest.mark.system

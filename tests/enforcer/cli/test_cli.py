@@ -5,20 +5,22 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import closing
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from ovirt_enforcer.cli.main import main
-from ovirt_placement.cli.main import main as placement
 from ovirt_placement.model import state_file
+from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.server import Server, serve
-from tests.builders import APART, TOGETHER, Part, cluster, group, host, snapshot, vm
+from tests.builders import APART, TOGETHER, group, host, snapshot, vm
 from tests.configuration import write_configuration
 from tests.enforcer.conftest import Ask, Said
+from tests.golden import questions
 from tests.processes import completed
-from tests.simulator.core import engines
+from tests.scenarios.stage import START
 
 COMMAND = str(Path(sys.executable).with_name("ovirt-enforcer"))
 ENVIRONMENT = {name: value for name, value in os.environ.items() if "OVIRT" not in name}
@@ -157,39 +159,16 @@ def refused(said: Said, complaint: str) -> None:
     assert complaint in line, line
 
 
-_PLACEMENT = (
-    *("violations", "why a", "why no-such-vm", "where a", "conflicts", "ha-check", "status", "doctor"),
-    *("snapshot", "what-if --down h1", "groups list", "groups lost", "groups remove no-such-group"),
-    *("groups add more --cluster blue --vm a --vm b --vms-rule negative", "groups remove apart"),
-    *("rules list", "rules check", "keys list", "keys explain a", "keys check"),
-    *("setup --dry-run", "setup --undo --policy none"),
-)
-_ENFORCER = (
-    *("plan", "plan --strategy greedy", "simulate-policy", "maintenance plan h1", "why-not a", "make-room a"),
-    *("history", "pause", "resume", "approve --list"),
-)
-COMMANDS = [*((placement, line) for line in _PLACEMENT), *((main, line) for line in _ENFORCER)]
-BLUE: tuple[Part, ...] = (
-    cluster(name="blue", ha_reservation=True),
-    *map(host, ("h1", "h2")),
-    *(vm(name, "h1") for name in "ab"),
-    group("apart", APART, "a b"),
-)
-
-
 @pytest.mark.system
 @pytest.mark.parametrize("user", ["admin", "reader", "user"])
-def test_no_command_leaves_a_session(tmp_path: Path, user: str, ask: Ask) -> None:
-    server = serve(engines.engine(*BLUE))
-    write_configuration(tmp_path, server.api_url, user=f"{user}@internal")
-    assert ask("store init", of=placement).status == 0
-    left, asked = {}, 0
-    for command, line in COMMANDS:
-        complaint = ask(line, of=command).err
-        if number := server.tokens.revoke_all():
-            left[line] = number
-        assert "Traceback" not in complaint, line
-        asked += "unrecognized arguments" not in complaint
-    server.close()
-    assert left == {}
-    assert asked == len(COMMANDS)
+def test_no_command_leaves_a_session(tmp_path: Path, user: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the engine answers or refuses."""
+    monkeypatch.chdir(tmp_path)
+    for name, content in questions.FILES.items():
+        Path(name).write_text(content)
+    with closing(serve(Engine.from_snapshot(questions.STATE, clock=START))) as server:
+        file = write_configuration(tmp_path, server.api_url, user=f"{user}@internal")
+        for line in questions.LINES.split("\n")[1:-1]:
+            said = questions.ask(line.lstrip("+"), "--config", str(file)).text
+            assert server.tokens.revoke_all() == 0, line
+            assert "Traceback" not in said, line

@@ -203,17 +203,6 @@ def test_no_pause_ends_when_no_calendar_has_a_day_for_it(ask: Ask, away: Path, h
     assert not away.with_name("store.db").exists()
 
 
-@pytest.mark.usefixtures("file")
-@pytest.mark.parametrize("word", ["blue", CLUSTER])
-def test_a_cluster_is_paused_for_a_while(ask: Ask, opening: Opening, word: str) -> None:
-    said = ask(f"pause --cluster {word} --hours 1.5")
-    assert said == Said(0, "Paused in cluster blue, for 1.5 h. What is under way already goes on.\n")
-    (pause,) = stored(opening)
-    assert (pause.cluster, pause.cluster_name) == (CLUSTER, "blue")
-    assert pause.until == pytest.approx(pause.set_at + 5400, abs=1)
-    assert "Resumed in cluster blue" in ask(f"resume --cluster {word}").out
-
-
 @pytest.mark.usefixtures("away")
 def test_an_engine_that_is_away_keeps_nobody_from_pausing(ask: Ask, opening: Opening) -> None:
     status, out, err = ask("pause --cluster blue")
