@@ -20,6 +20,16 @@ from tests.placement.cli.documents import plain
 HOSTS = ["h1", "h2", "h3"]
 
 
+def record_decision(file: Path, method: str, vm_id: str, *, time: float, **fields: Any) -> None:
+    """As a proxy writes it."""
+    line = {
+        "time": time, "seconds": 0.001, "request": f"r{time:.0f}", "method": method, "vm": vm_id,
+        "hosts": HOSTS, "fallen": {}, "weights": {}, "balance": None, "failure_sentences": {}, **fields,
+    }  # fmt: skip
+    with file.open("ab") as record:
+        record.write(msgspec.json.encode(line) + b"\n")
+
+
 class Asking:
     """A record as a proxy writes it, and `why VM --last` about it."""
 
@@ -33,13 +43,7 @@ class Asking:
         self._state.write_bytes(state_file.dumps(snapshot(*hosts, *vms)))
 
     def recorded(self, method: str, vm_id: str, **fields: Any) -> None:
-        number = next(self._numbers)
-        line = {
-            "time": 1e9 + number, "seconds": 0.001, "request": f"r{number}", "method": method, "vm": vm_id,
-            "hosts": HOSTS, "fallen": {}, "weights": {}, "balance": None, "failure_sentences": {}, **fields,
-        }  # fmt: skip
-        with self.record.open("ab") as record:
-            record.write(msgspec.json.encode(line) + b"\n")
+        record_decision(self.record, method, vm_id, **{"time": 1e9 + next(self._numbers), **fields})
 
     def filters(self, vm_id: str, **fallen: str) -> None:
         """Each host that falls with its unit."""

@@ -2,9 +2,11 @@
 
 import html
 import re
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from urllib.parse import quote
 
 import msgspec
@@ -17,16 +19,11 @@ from ovirt_placement.planning.plan import NEVER
 from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.placement_rules import RuleChange, RuleStore
 from tests.builders import APART, cluster, group, host, rule, snapshot, vm
-from tests.proxy.running import RunningProxy, eventually, running, write_plugins
+from tests.integration.test_last_decisions import record_decision
 from tests.web.running import HOSTILE, Page, paged
 
 #: Long before anything was decided.
 OLD = "2020-01-01T00:00:00+00:00"
-PLUGINS = """
-class Picky:
-    def do_filter(self, hosts, vm, args):
-        return [host for host in hosts if host != "h1"]
-"""
 
 #: The waiting VM fits on neither host as things are; on beta it does once its guest has left.
 STATE = snapshot(
@@ -52,23 +49,20 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         yield found
 
 
-@pytest.fixture(scope="module")
-def proxy(page: Page) -> Iterator[RunningProxy]:
-    folder = write_plugins(page.folder / "plugins", units=PLUGINS)
-    with running(folder, config=f'[decisions]\nfile = "{page.folder}/decisions.jsonl"\n') as found:
-        yield found
-
-
 def test_without_a_record_the_page_says_why(page: Page) -> None:
     """Asked first: no proxy has run yet that would have written one."""
     assert "Not known: " in page.seen("/vm/guest")
 
 
-def test_what_the_proxy_answered_last_stands_with_the_vm(page: Page, proxy: RunningProxy) -> None:
-    with proxy.client() as client:
-        client.runFilters(["Picky"], ["h1", "h2"], "waits", {})
+def decide(page: Page, vm: str) -> Path:
+    """A unit refuses alpha now; the record of that."""
     record = page.folder / "decisions.jsonl"
-    eventually(lambda: record.exists() and b'"waits"' in record.read_bytes())
+    record_decision(record, "runFilters", vm, time=time.time(), hosts=["h1", "h2"], fallen={"h1": ["Picky"]})
+    return record
+
+
+def test_what_the_proxy_answered_last_stands_with_the_vm(page: Page) -> None:
+    decide(page, "waits")
     heading = re.compile(r"runFilters \([\d.]+ ms, request [\w-]+\): 1 of 2 hosts passed")
     page.until(lambda: heading.search(page.seen("/vm/waits")) is not None)
     assert "alpha dropped no reason is recorded Picky beta passed" in page.seen("/vm/waits")
@@ -76,12 +70,9 @@ def test_what_the_proxy_answered_last_stands_with_the_vm(page: Page, proxy: Runn
 
 
 def test_why_then_is_answered_as_the_command_answers_it(
-    page: Page, proxy: RunningProxy, capsys: pytest.CaptureFixture[str]
+    page: Page, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with proxy.client() as client:
-        client.runFilters(["Picky"], ["h1", "h2"], "guest", {})
-    record = page.folder / "decisions.jsonl"
-    eventually(lambda: record.exists() and b'"guest"' in record.read_bytes())
+    record = decide(page, "guest")
     soon = datetime.now(UTC) + timedelta(seconds=60)
     moment = soon.isoformat(timespec="seconds")
     asked = ["why", "guest", "--at", moment, "--decisions", str(record)]
