@@ -119,6 +119,8 @@ RULES: dict[str, str] = {
     rf"(?: {_UNIT})+",
     "systemd-analyze": rf"security(?: {_UNIT})*",
     "systemd-sysusers": "",
+    "tar": r"-C / -(?:xzpf|czf) /root/\S+\.tar\.gz"
+    r"(?: (?:root/\S+\.backup|etc/ovirt-[\w-]+|usr/share/ovirt-scheduler-proxy/plugins))*",
 }
 
 
