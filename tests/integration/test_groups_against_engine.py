@@ -15,7 +15,6 @@ from ovirt_placement.rules.affinity.conflicts import Conflict, ConflictType
 from ovirt_placement.rules.affinity.conflicts import find_conflicts as find_ours
 from ovirt_simulator.core.affinity import Flat
 from ovirt_simulator.core.affinity import find_conflicts as find_engines
-from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.messages import Rejected
 from tests.builders import APART, CLUSTER, TOGETHER, group, host, snapshot, vm
@@ -29,7 +28,7 @@ NAMES = st.sampled_from(["new", "new", "g0", "g1"])
 
 
 def is_refused(command: Callable[..., object], identity: str, group: AffinityGroup) -> bool:
-    fields = ("name", "vms_rule", "hosts_rule", *(members.value for members in Members))
+    fields = ("name", "vms_rule", "hosts_rule", "vms", "hosts", "vm_labels", "host_labels")
     try:
         command(identity, **{name: getattr(group, name) for name in fields})
     except Rejected:

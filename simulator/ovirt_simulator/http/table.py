@@ -10,7 +10,6 @@ from typing import Any
 
 from werkzeug.routing import Map, Rule
 
-from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http import commands
 from ovirt_simulator.http import documents as shown
 from ovirt_simulator.http.call import Call, taken
@@ -24,12 +23,12 @@ _VM_OWNER, _HOST_OWNER = (
 )
 
 
-def _group_members(step: str, members: Members, shape: Shape, table: str) -> Resource:
-    takes = taken("member_id=.@hosts" if members is Members.HOSTS else "member_id=.@")
+def _group_members(step: str, members: str, shape: Shape, table: str) -> Resource:
+    takes = taken("member_id=.@hosts" if members == "hosts" else "member_id=.@")
     return Resource(
         f"/clusters/<cluster_id>/affinitygroups/<group_id>/{step}",
         shape,
-        commands.members_of(members.value, table),
+        commands.members_of(members, table),
         id="member_id",
         home=f"/{'affinitylabels' if table == 'labels' else table}",
         single=False,
@@ -113,10 +112,10 @@ RESOURCES = (
                          called="group", status=201),
              put=Change(commands.edit_group, commands.GROUP_PARTS, "broken comment"),
              delete=Change(does(lambda e: e.affinity_groups.remove, "group_id"))),
-    _group_members("vms", Members.VMS, shown.VM_OUTLINE, "vms"),
-    _group_members("hosts", Members.HOSTS, shown.HOST_OUTLINE, "hosts"),
-    _group_members("vmlabels", Members.VM_LABELS, shown.AFFINITY_LABEL, "labels"),
-    _group_members("hostlabels", Members.HOST_LABELS, shown.AFFINITY_LABEL, "labels"),
+    _group_members("vms", "vms", shown.VM_OUTLINE, "vms"),
+    _group_members("hosts", "hosts", shown.HOST_OUTLINE, "hosts"),
+    _group_members("vmlabels", "vm_labels", shown.AFFINITY_LABEL, "labels"),
+    _group_members("hostlabels", "host_labels", shown.AFFINITY_LABEL, "labels"),
     # The host reboots unless it is not to.
     Resource("/hosts", shown.HOST, commands.hosts, id="host_id", by_name=True, search="hosts",
              actions={"activate": acts(lambda e: e.hosts.activate, "host_id", Permit.MANIPULATE_HOST),

@@ -12,7 +12,6 @@ from ovirt_placement.model.infrastructure import Return
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore
 from ovirt_placement.store.enforcer.maintenance import HostPhase, RunState, Work
 from ovirt_simulator.core.backend import MigrationFault
-from ovirt_simulator.core.commands.groups import Members
 from tests.builders import APART, CLUSTER, SOFT_TOGETHER, TOGETHER, group, host, snapshot, vm
 from tests.enforcer.maintenance.stage import Killed, Killer, Stage, stage
 from tests.stored import listening
@@ -168,7 +167,7 @@ def test_a_rule_that_somebody_violates_while_it_soaks_ends_the_run(tmp_path: Pat
     with stage(tmp_path, state, SETTINGS) as played:
         played_to_the_check(played)
         for one in ("a", "b"):
-            played.engine.affinity_groups.add_member("apart", Members.VMS, one)
+            played.engine.affinity_groups.add_member("apart", "vms", one)
         played.play(LONG)
         assert played.run.state is RunState.FAILED
         assert (

@@ -18,7 +18,6 @@ from ovirt_placement.engine.events import add_event
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.store.enforcer.observations import MembershipStore
-from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import APART, SOFT_TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.enforcer.actions import bench as benches
@@ -158,7 +157,7 @@ def test_it_is_found_though_the_vm_has_gone_on_or_back(bench: Bench) -> None:
 @pytest.mark.system
 def test_what_somebody_wanted_is_no_loss(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.cycles()
-    bench.engine.affinity_groups.remove_member("g1", Members.VMS, "v1")  # within its cluster
+    bench.engine.affinity_groups.remove_member("g1", "vms", "v1")  # within its cluster
     bench.engine.labels.remove_member("ours", "vms", "v1")
     bench.put("v3", "c2")  # a member of nothing
     bench.engine.affinity_groups.remove("g2")
@@ -213,7 +212,7 @@ def test_a_second_loss_is_reported_like_the_first(bench: Bench, caplog: pytest.L
         bench.cycles(3)
         bench.put("v1", "c1")
         bench.engine.labels.add_member("ours", "vms", "v1")
-        bench.engine.affinity_groups.add_member("g1", Members.VMS, "v1")
+        bench.engine.affinity_groups.add_member("g1", "vms", "v1")
         bench.cycles(3)
         assert bench.lost() == {}
     assert (len(warnings(caplog)), len(bench.events())) == (2, 2)

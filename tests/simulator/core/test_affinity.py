@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.messages import NotFound
 from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, cluster, group, host, label, vm
@@ -52,10 +51,10 @@ def test_the_cluster_of_a_group_stays() -> None:
 
 def test_single_members_are_added_unchecked() -> None:
     engine = small(group("g", APART, "a"), group("p", TOGETHER, "a b"), label("l"))
-    engine.affinity_groups.add_member("g", Members.VMS, "foreign")
-    engine.affinity_groups.add_member("g", Members.VMS, "b")
-    engine.affinity_groups.add_member("g", Members.HOSTS, "far")
-    engine.affinity_groups.add_member("g", Members.VM_LABELS, "l")
+    engine.affinity_groups.add_member("g", "vms", "foreign")
+    engine.affinity_groups.add_member("g", "vms", "b")
+    engine.affinity_groups.add_member("g", "hosts", "far")
+    engine.affinity_groups.add_member("g", "vm_labels", "l")
     changed = engine.queries.state.groups.get("g")
     assert (changed.vms, changed.hosts, changed.vm_labels) == (("a", "foreign", "b"), ("far",), ("l",))
     assert engines.codes(engine) == [10352] * 4

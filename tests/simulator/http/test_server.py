@@ -26,7 +26,7 @@ from tests.builders import cluster, host, snapshot, vm
 from tests.scenarios.stage import START
 from tests.simulator.http.conftest import logged_in
 from tests.simulator.http.plain import Api, request
-from tests.simulator.scheduler.proxy import refusing_proxy, reply
+from tests.simulator.scheduler.proxy import reply, running_proxy
 
 
 def test_tls(engine: Engine, tmp_path: Path) -> None:
@@ -130,7 +130,8 @@ def held_start(threads: int) -> Iterator[tuple[Server, threading.Event]]:
     policy = SchedulingPolicy(filters=("NoHost",))
     state = snapshot(cluster(scheduling_policy=policy), host("h1"), vm("idle"))
     with ExitStack() as stack:
-        proxy = stack.enter_context(refusing_proxy("NoHost"))
+        proxy = stack.enter_context(running_proxy())
+        proxy.discover = lambda: {"filters": {"NoHost": ["Takes no host", ""]}}
         asked, released = threading.Event(), threading.Event()
 
         def held(*_: object) -> dict[str, Any]:

@@ -58,8 +58,8 @@ def test_shape_is_that_of_the_recording(api: Api) -> None:
 HOST = {"memory_mb": 10240, "memory_free_mb": 4096, "cpu_percent": 50, "cores": 8}
 
 
-def of_host(engine: Engine, host_id: str = "h1") -> dict[str, float]:
-    return {s.name: float(s.value) for s in engine.queries.host_statistics(host_id)}
+def of_host(engine: Engine) -> dict[str, float]:
+    return {s.name: float(s.value) for s in engine.queries.host_statistics("h1")}
 
 
 def of_vm(engine: Engine, vm_id: str) -> dict[str, float]:

@@ -61,12 +61,3 @@ def running_proxy() -> Iterator[Proxy]:
         finally:
             server.shutdown()
             thread.join()
-
-
-@contextmanager
-def refusing_proxy(unit: str) -> Iterator[Proxy]:
-    """A proxy with one filter, which takes no host."""
-    with running_proxy() as proxy:
-        proxy.discover = lambda: {"filters": {unit: ["Takes no host", ""]}, "scores": {}, "balance": {}}
-        proxy.run_filters = lambda *_: reply([])
-        yield proxy

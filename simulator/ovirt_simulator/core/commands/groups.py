@@ -6,7 +6,6 @@ AddLabelCommand, UpdateLabelCommand and RemoveLabelCommand.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from enum import StrEnum
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -21,22 +20,13 @@ from ovirt_simulator.core.messages import EventCode, EventType, Rejected, existi
 DISABLED = AffinityRule(enabled=False, positive=False, enforcing=False)
 
 
-class Members(StrEnum):
-    """The member lists of an affinity group."""
-
-    VMS = "vms"
-    HOSTS = "hosts"
-    VM_LABELS = "vm_labels"
-    HOST_LABELS = "host_labels"
-
-
 Record = TypeVar("Record", AffinityGroup, AffinityLabel)
-#: Of each list: the table of its members, what one is called, and what one of a cluster is called.
+#: Of each list of a group: the table of its members, what one is called, and what one of a cluster is called.
 _KNOWN = {
-    Members.VMS: ("vms", "VM", "VM"),
-    Members.HOSTS: ("hosts", "VDS", "host"),
-    Members.VM_LABELS: ("labels", "VM label", ""),
-    Members.HOST_LABELS: ("labels", "Host label", ""),
+    "vms": ("vms", "VM", "VM"),
+    "hosts": ("hosts", "VDS", "host"),
+    "vm_labels": ("labels", "VM label", ""),
+    "host_labels": ("labels", "Host label", ""),
 }
 #: The engine's longest name and description of a group.
 _LONGEST_NAME, _LONGEST_DESCRIPTION = 255, 4000
@@ -91,9 +81,7 @@ class AffinityCommands(Commands):
         self._report(EventCode.USER_REMOVED_AFFINITY_GROUP, group, caller)
 
     @locked
-    def add_member(
-        self, group_id: str, members: Members, member_id: str, *, caller: Caller = ADMIN
-    ) -> Vm | None:
+    def add_member(self, group_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> Vm | None:
         """Add one member, unchecked but for its existence, as the engine's sub-collections do.
 
         Of members VMs alone are answered with.
@@ -106,12 +94,10 @@ class AffinityCommands(Commands):
         if member_id in present:
             raise _cannot("edit", f"Duplicate {kind}.")
         self._put_members(group, members, (*present, member_id), caller)
-        return self._state.vms[member_id] if members is Members.VMS else None
+        return self._state.vms[member_id] if members == "vms" else None
 
     @locked
-    def remove_member(
-        self, group_id: str, members: Members, member_id: str, *, caller: Caller = ADMIN
-    ) -> None:
+    def remove_member(self, group_id: str, members: str, member_id: str, *, caller: Caller = ADMIN) -> None:
         """Take one member out; there is no further check."""
         group = self._group(group_id)
         present: tuple[str, ...] = getattr(group, members)
@@ -119,10 +105,8 @@ class AffinityCommands(Commands):
             raise _cannot("edit", f"Provided {_KNOWN[members][1]} is invalid (does not exist).")
         self._put_members(group, members, tuple(one for one in present if one != member_id), caller)
 
-    def _put_members(
-        self, group: AffinityGroup, members: Members, ids: tuple[str, ...], caller: Caller
-    ) -> None:
-        group = replace(group, **{members.value: ids})
+    def _put_members(self, group: AffinityGroup, members: str, ids: tuple[str, ...], caller: Caller) -> None:
+        group = replace(group, **{members: ids})
         self._put_group(group, EventCode.USER_UPDATED_AFFINITY_GROUP, caller)
 
     def _put_group(self, group: AffinityGroup, code: EventType, caller: Caller) -> AffinityGroup:
@@ -158,11 +142,11 @@ class AffinityCommands(Commands):
             raise _cannot(verb, "Affinity Group name already exists.")
         if group.cluster not in self._state.clusters:
             raise messages.bad_parameters("Invalid Cluster for Affinity Group.")
-        for members in Members:
+        for members in _KNOWN:
             self._check_members(group, members, verb)
         self._check_conflicts(group)
 
-    def _check_members(self, group: AffinityGroup, members: Members, verb: str) -> None:
+    def _check_members(self, group: AffinityGroup, members: str, verb: str) -> None:
         name, kind, selected = _KNOWN[members]
         ids, table = getattr(group, members), getattr(self._state, name)
         for member_id in ids:
@@ -201,7 +185,7 @@ class AffinityCommands(Commands):
 
 def _changed(record: Record, changes: Mapping[str, Any]) -> Record:
     """Give a group or a label as it is after a change."""
-    lists = {members.value: tuple(changes[members]) for members in Members if members in changes}
+    lists = {members: tuple(changes[members]) for members in _KNOWN if members in changes}
     return replace(record, **{**changes, **lists})
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from ovirt_placement.model import Snapshot
-from ovirt_simulator.core.commands.groups import Members
 from tests.builders import APART, SOFT_TOGETHER, TOGETHER, cluster, group, host, label, snapshot, vm
 from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import LiveEngine, Starting
@@ -203,7 +202,7 @@ def spoilt(serving: Starting) -> Iterator[LiveEngine]:
     ties = {"on": ("f", "h2"), "mine": ("a", "h1")}
     tied = (group(one, hosts_rule=TOGETHER, vms=v, hosts=h, cluster="c1") for one, (v, h) in ties.items())
     with serving(state(*tied, group("off", hosts_rule=APART, hosts="h2", cluster="c1"))) as live:
-        live.engine.affinity_groups.add_member("off", Members.VMS, "f")
+        live.engine.affinity_groups.add_member("off", "vms", "f")
         yield live
 
 

@@ -12,7 +12,6 @@ from ovirt_placement.store.enforcer.observations import (
     MembershipStore,
 )
 from ovirt_placement.store.sql.access import opened
-from ovirt_simulator.core.commands.groups import Members
 from ovirt_simulator.core.entities import AffinityGroup
 from tests.builders import (
     APART,
@@ -66,7 +65,7 @@ def names(live: LiveEngine, *arguments: str) -> list[str]:
 def test_list_can_be_narrowed_to_a_cluster_or_a_vm(live: LiveEngine) -> None:
     assert names(live, "--cluster", "red") == ["lonely"]
     assert names(live, "--vm", "db") == ["off"]
-    live.engine.affinity_groups.add_member("g2", Members.VM_LABELS, "l1")
+    live.engine.affinity_groups.add_member("g2", "vm_labels", "l1")
     assert names(live, "--vm", "cache") == ["near", "off"]
     out, _ = live.run(0, "groups list --vm far")
     assert "label l1: cache on north, far on east (of cluster red)" in out
