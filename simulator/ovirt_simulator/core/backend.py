@@ -224,20 +224,21 @@ class Backend:
 
     # -- Events. An id is given before its transaction ends, so a lower one may show after a higher.
 
-    def log(self, event: Event, *, prompt: bool = False, flood_seconds: int = 0) -> Event:
-        """Give the event the next id and the moment it shows; a prompt one shows at once.
+    def log(self, *, prompt: bool = False, flood_seconds: int = 0, **fields: Any) -> Event:
+        """Log an event with these fields, the next id and the moment it shows; a prompt one shows at once.
 
         The same event is not logged again within these seconds.
         """
-        key, now = (event.code, event.description, event.vm, event.host, event.cluster), self.now
+        now = self.now
+        event = Event(**{"id": len(self.events) + 1, "time": now, "visible": now, **fields})
+        key = event.code, event.description, event.vm, event.host, event.cluster
         if flood_seconds:
             if self._silent_until.get(key, now) > now:
                 return event
             self._silent_until[key] = now + timedelta(seconds=flood_seconds)
-        late = 0.0
         if not prompt and self.random.random() < self.settings.late_event_probability:
             late = self.random.uniform(0.0, self.settings.late_event_seconds)
-        event = replace(event, id=len(self.events) + 1, visible=now + timedelta(seconds=late))
+            event = replace(event, visible=now + timedelta(seconds=late))
         self.events[event.id] = event
         return event
 
@@ -327,26 +328,19 @@ class Commands:
         data_center = None
         if vm is not None and cluster is not None:
             data_center = self._state.data_centers.get(cluster.data_center or "")
-        names = {"user": caller.user}
-        for name, record in (("vm", vm), ("host", host), ("cluster", cluster)):
-            names[name] = "<UNKNOWN>" if record is None else record.name
-        now = self._backend.now
-        event = Event(
-            id=0,
+        about = {"vm": vm, "host": host, "cluster": cluster}
+        names = {name: "<UNKNOWN>" if record is None else record.name for name, record in about.items()}
+        self._backend.log(
+            flood_seconds=code.flood_seconds,
             code=code.number,
             severity=code.severity,
-            time=now,
-            visible=now,
-            description=code.text.format(**{**names, **words}),
+            description=code.text.format(**{"user": caller.user, **names, **words}),
             correlation_id=caller.correlation_id,
             user=caller.reference,
-            vm=reference(vm),
-            host=reference(host),
-            cluster=reference(cluster),
             data_center=reference(data_center),
             template=None if vm is None else template_of(vm),
+            **dict[str, Any]((name, reference(record)) for name, record in about.items()),
         )
-        self._backend.log(event, flood_seconds=code.flood_seconds)
 
     def _change_host(self, host_id: str, **changes: Any) -> None:
         self._state.put(self._state.hosts, replace(self._state.hosts[host_id], **changes))

@@ -291,27 +291,24 @@ class EventCommands(Commands):
             raise messages.bad_parameters(
                 "=Cannot add External Event. External Event with this custom id already exists."
             )
-        state, now = self._state, self._backend.now
+        state = self._state
         vm = state.vms.get(about.pop("vm", None) or "")
         known: dict[str, Any]
         known = {"host": state.hosts, "cluster": state.clusters, "data_center": state.data_centers}
         of_vm = {} if vm is None else {"host": vm.host, "cluster": vm.cluster}
         places = {name: about.get(name) or of_vm.get(name) or "" for name in known}
+        found = {name: entities.reference(table.get(places[name])) for name, table in known.items()}
         return self._backend.log(
-            entities.Event(
-                id=0,
-                code=SEVERITIES[severity].number,
-                severity=severity,
-                time=time or now,
-                visible=now,
-                description=description[:LONGEST_DESCRIPTION],
-                correlation_id=correlation_id or caller.correlation_id,
-                origin=origin,
-                custom_id=custom_id,
-                user=None if user is None else entities.Reference(id=user),
-                vm=entities.reference(vm),
-                template=None if vm is None else entities.template_of(vm),
-                **{name: entities.reference(table.get(places[name])) for name, table in known.items()},
-            ),
             prompt=True,
+            code=SEVERITIES[severity].number,
+            severity=severity,
+            time=time or self._backend.now,
+            description=description[:LONGEST_DESCRIPTION],
+            correlation_id=correlation_id or caller.correlation_id,
+            origin=origin,
+            custom_id=custom_id,
+            user=None if user is None else entities.Reference(id=user),
+            vm=entities.reference(vm),
+            template=None if vm is None else entities.template_of(vm),
+            **dict[str, Any](found),
         )
