@@ -255,10 +255,6 @@ VM_PARTS = taken(
 VM_PAST = "host os memory_policy/max status template"
 
 
-def add_vm(call: Call, _: Ids, given: Given) -> Any:
-    return call.engine.vms.create(given.pop("cluster"), **given, caller=call.caller)
-
-
 def edit_vm(call: Call, of: Ids, given: Given) -> Any:
     """Change what the body names; the cluster by a command before, whatever becomes of the others."""
     if (cluster := given.pop("cluster", None)) is not None:

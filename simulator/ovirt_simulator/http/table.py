@@ -131,7 +131,7 @@ RESOURCES = (
     Resource("/hosts/<host_id>/tags", shown.TAG, commands.tags_of, single=False, admins=True),
     Resource("/vms", shown.VM, commands.vms, id="vm_id", by_name=True, search="vms",
              permit=Permit.EDIT_VM_PROPERTIES,
-             post=Change(commands.add_vm, commands.VM_PARTS, commands.VM_PAST,
+             post=Change(does(lambda e: e.vms.create), commands.VM_PARTS, commands.VM_PAST,
                          needs="name cluster=cluster.id|name", status=201),
              put=Change(commands.edit_vm, commands.VM_PARTS, commands.VM_PAST),
              delete=Change(does(lambda e: e.vms.remove, "vm_id")),

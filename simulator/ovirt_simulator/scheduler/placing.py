@@ -67,18 +67,16 @@ class Scheduler:
 
     def finds(self, request: Request) -> bool:
         """Whether the internal filters leave a host."""
-        try:
+        with suppress(Rejected):
             return bool(self.validate(request, "migrate"))
-        except Rejected:
-            return False
+        return False
 
     def tries(self, request: Request, place: Callable[[str], object]) -> bool:
         """Whether `schedule` came to its end."""
-        try:
+        with suppress(Rejected):
             self.schedule(request, place)
-        except Rejected:
-            return False
-        return True
+            return True
+        return False
 
     def schedule(self, request: Request, place: Callable[[str], Placed]) -> Placed:
         """Find the best host, and place the VMs there under the lock before others are scheduled.

@@ -79,13 +79,13 @@ class VmCommands(Commands):
         self._running, self._scheduler = migrations.running, migrations.scheduler
 
     @locked
-    def create(self, cluster_id: str, *, caller: Caller = ADMIN, **fields: Any) -> Vm:
+    def create(self, cluster: str, *, caller: Caller = ADMIN, **fields: Any) -> Vm:
         """Create a VM that is down, of the template Blank but for what is named."""
-        existing(self._state.clusters, cluster_id)
+        existing(self._state.clusters, cluster)
         blank = Vm(
             id=self._backend.new_id(),
             name="",
-            cluster=cluster_id,
+            cluster=cluster,
             host=None,
             status="down",
             memory_mb=_BLANK_MB,
