@@ -18,9 +18,19 @@ from ovirt_placement.answers.keys.change import (
     decided,
     key_change_lines,
     keys_change,
+    read_with,
 )
 from ovirt_placement.answers.question import AuthoredState
-from ovirt_placement.cli.changes import add_writing, connected, login_name, opened, show_change, stops, stored
+from ovirt_placement.cli.changes import (
+    add_writing,
+    connected,
+    fresh_state,
+    login_name,
+    opened,
+    show_change,
+    stops,
+    stored,
+)
 from ovirt_placement.cli.questions import (
     PATIENCE_SECONDS,
     Reading,
@@ -136,10 +146,11 @@ def _change(args: argparse.Namespace, engine: Snapshot, decide: Callable[[Snapsh
         return change
 
     def intended() -> tuple[Snapshot, Change]:
-        """By an engine read now, with the keys as they are to be."""
+        """By an engine read now with all that rules need, with the keys as they are to be."""
         from ovirt_placement.answers.plans.what_if import changed_keys  # planning takes long to load
 
-        before = with_keys(read_engine(args), _records(args))
+        fresh = read_with(config.load(args.config), fresh_state(args))
+        before = with_keys(fresh, _records(args))
         change, against = decided(engine, before.placement_keys, decide)
         return before, changed_keys(before, change, (against,) if against else ())
 

@@ -12,6 +12,7 @@ from ovirt_placement.answers.setup.plan import plan
 from ovirt_placement.engine.policies import Policy
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.forecast import difference
+from ovirt_placement.model import SchedulingPolicy
 from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting, StateAsking
 from tests.placement.engine_server import connected
@@ -97,6 +98,15 @@ def test_keys_break_where_vms_run(starting: Starting) -> None:
         assert "weight-zero" in bad["conflicts"][0]
         live.run(0, f"{given} --fail-if 'moves>1'")
         assert len(live.data(0, "keys list --name SSD")["keys"]) == 4
+
+
+def test_keys_that_go_by_the_load_of_hosts_break_where_vms_run(serving: Starting) -> None:
+    policy = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 1})
+    state = replace(STATE, clusters=(replace(STATE.clusters[0], scheduling_policy=policy),))
+    with serving(state) as live:
+        (blue,) = live.data(0, "keys set '#LOAD' 0 -200 --on cluster blue --what-if")["clusters"]
+    violated = (rule["vms"] for rule in blue["violated"] if rule["kind"] == "placement_keys")
+    assert sorted(violated) == [["a"], ["b"], ["c"], ["d"]]
 
 
 def without_ids(policy: Policy) -> Policy:

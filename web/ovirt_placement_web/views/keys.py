@@ -103,7 +103,7 @@ class _Wanted(NamedTuple):
         """By the state that is known and the keys as they are now."""
         site = self.asked.site
         records = stored(KeyStore, site.config, KeyStore.records, KeyRecords(0))
-        before = with_keys(changes.read_with(site.config, self.asked.snapshot, self.level), records)
+        before = with_keys(changes.read_with(site.config, self.asked.snapshot, (self.level,)), records)
         try:
             change, against = changes.decided(before, records.placement_keys, self.decide)
         except UserError as error:

@@ -13,6 +13,7 @@ from ovirt_placement.answers.document import DRY_RUN, ChangeDocument, Columns, D
 from ovirt_placement.answers.keys import KeyRecord, key_title, where_mistaken, without_effect
 from ovirt_placement.answers.question import AuthoredState, Parameter, Reads, Route, question
 from ovirt_placement.config import Config
+from ovirt_placement.engine.vms import ALL_DETAILS
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import referred
 from ovirt_placement.inventory.publication import Measured
@@ -67,9 +68,15 @@ def read_engine(config: Config, levels: Iterable[str] = SETTABLE) -> Snapshot:
         return detailed(connection, snapshot, details) if details else snapshot
 
 
-def read_with(config: Config, snapshot: Snapshot, level: str) -> Snapshot:
-    """The state that is known, if nothing that keys on this level refer to is missing; else as read now."""
-    return read_engine(config, (level,)) if referred((level,)) else snapshot
+def read_with(config: Config, snapshot: Snapshot, levels: Iterable[str] = SETTABLE) -> Snapshot:
+    """A state with all that keys on these levels refer to, read now; what was measured stays."""
+    if not referred(levels):
+        return snapshot
+    from ovirt_placement.engine.connection.client import EngineConnection
+    from ovirt_placement.engine.topology import detailed
+
+    with EngineConnection(config.engine) as connection:
+        return detailed(connection, snapshot, ALL_DETAILS)
 
 
 # -- The placement keys that are set, by whom and when.
