@@ -102,18 +102,11 @@ class NodeKeys(Record, frozen=True):
     ratios: Contention
 
 
-class NodeLists(Record, frozen=True):
-    """The two lists of all hosts, name by name. Special keys are computed, and stand apart."""
+def _lists(snapshot: Snapshot, brought: Columns, settings: KeySettings) -> tuple[Columns, Columns]:
+    """The operator's and the customer's list, from what hosts have themselves and what VMs bring.
 
-    system: Columns
-    customer: Columns
-
-
-def _lists(snapshot: Snapshot, brought: Columns, settings: KeySettings) -> NodeLists:
-    """Make the lists from what hosts have themselves and what VMs bring.
-
-    Special names are the operator's alone. The setting `reserved_from_vms` lets VMs bring reserved names,
-    too, as the letter of the original says; by default only hosts do.
+    Special names are the operator's alone, and computed. The setting `reserved_from_vms` lets VMs bring
+    reserved names, too, as the letter of the original says; by default only hosts do.
     """
     own = _own_columns(snapshot)
 
@@ -130,7 +123,7 @@ def _lists(snapshot: Snapshot, brought: Columns, settings: KeySettings) -> NodeL
         every = (*own[name].items(), *brought[name].items())
         return column((Fraction(*value), places) for value, places in every)
 
-    return NodeLists(Columns(system, own.names), Columns(customer, {*own.names, *brought.names}))
+    return Columns(system, own.names), Columns(customer, {*own.names, *brought.names})
 
 
 def sticky_keys(own: Iterable[PlacementKey]) -> tuple[PlacementKey, ...]:
@@ -232,7 +225,9 @@ class HostTable(Record, frozen=True):
     ids: Sequence[str]
     #: The same object as long as nothing of the host has changed: what was found of it stands.
     capacities: Sequence[Capacity]
-    lists: NodeLists
+    #: The two lists, name by name.
+    system: Columns
+    customer: Columns
 
 
 @continued
@@ -253,7 +248,7 @@ def host_table(snapshot: Snapshot, earlier: Earlier | None, settings: KeySetting
             capacities[place] = _capacity(snapshot, place, settings)
     else:
         capacities = [_capacity(snapshot, place, settings) for place in range(len(snapshot.hosts))]
-    return HostTable(tuple(host_places(snapshot)), capacities, lists)
+    return HostTable(tuple(host_places(snapshot)), capacities, *lists)
 
 
 def _capacity(snapshot: Snapshot, place: int, settings: KeySettings) -> Capacity:
@@ -277,7 +272,7 @@ def host_table_without(snapshot: Snapshot, settings: KeySettings, vm: Vm) -> Hos
         for held in presence.held:
             capacities[held.place] = without_vm(capacities[held.place], held, vm)
         columns = _without_own(columns, presence)
-    return HostTable(table.ids, capacities, _lists(snapshot, columns, settings))
+    return HostTable(table.ids, capacities, *_lists(snapshot, columns, settings))
 
 
 def host_keys(snapshot: Snapshot, host: Host, settings: KeySettings) -> NodeKeys:
@@ -285,8 +280,8 @@ def host_keys(snapshot: Snapshot, host: Host, settings: KeySettings) -> NodeKeys
     table, place = host_table(snapshot, settings), host_places(snapshot)[host.id]
     shares = table.capacities[place].shares.ratios.items()
     return NodeKeys(
-        sorted([*table.lists.system.at(place), *((name, Fraction(*share), 1) for name, share in shares)]),
-        sorted(table.lists.customer.at(place)),
+        sorted([*table.system.at(place), *((name, Fraction(*share), 1) for name, share in shares)]),
+        sorted(table.customer.at(place)),
         sticky_keys(keys_by_resource(snapshot).get((NODE, host.id), ())),
         contention_of_hosts(snapshot, settings)[place],
     )

@@ -194,7 +194,7 @@ class KeyJudgement(Record, frozen=True, dict=True):
 
     @cached_property
     def customer(self) -> Scores:
-        return score(self.keys.customer.values(), self.table.lists.customer, len(self.table.ids))
+        return score(self.keys.customer.values(), self.table.customer, len(self.table.ids))
 
     @cached_property
     def accepted(self) -> frozenset[str]:
@@ -242,9 +242,7 @@ def judge(
     """Take a VM with these keys and this memory through steps 1 and 4, and on demand 5, on some hosts."""
     to_exceed, capacities = thresholds(settings), table.capacities
     shares = [one.shares for one in capacities] if any(map(is_special, keys.system)) else ()
-    system = score(
-        keys.system.values(), table.lists.system, len(table.ids), shares=shares, compared_with=to_exceed
-    )
+    system = score(keys.system.values(), table.system, len(table.ids), shares=shares, compared_with=to_exceed)
     passed = rounds_of((system.parts[place] for place in places), system.unit, to_exceed)
     rounds = [
         number if memory_mb <= capacities[place].largest_vm_mb else None

@@ -232,7 +232,7 @@ def plain(found: Occupancy) -> tuple[object, ...]:
 def plain_table(table: HostTable) -> list[tuple[object, ...]]:
     """Host by host, what is left of it and all of its keys."""
     return [
-        (host, capacity, table.lists.system.at(at), table.lists.customer.at(at), capacity.shares)
+        (host, capacity, table.system.at(at), table.customer.at(at), capacity.shares)
         for at, (host, capacity) in enumerate(zip(table.ids, table.capacities, strict=True))
     ]
 
@@ -257,7 +257,7 @@ def test_no_key_of_its_own_counts_against_a_vm_however_often_it_stands_there() -
     twice = FrozenKeys(vm="a", keys=(("A", 1.0), ("A", 1.0), ("A", 2.0)))
     state = replace(keyed(host("h1"), vm("a", "h1")), frozen_keys=(twice,))
     table = host_table_without(state, DEFAULTS, state.vm_by_id["a"])
-    assert table.lists.customer.at(0) == []
+    assert table.customer.at(0) == []
 
 
 OF_A = key("A", key_class="customer", resource="a")
