@@ -8,10 +8,12 @@ from ovirt_placement.answers.conflicts import sentence
 from ovirt_placement.answers.document import DRY_RUN, ChangeDocument
 from ovirt_placement.answers.rules import asked, open_questions, rules_check, strength
 from ovirt_placement.config import Config
+from ovirt_placement.engine.vms import ALL_DETAILS
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.on_demand import searches_of
 from ovirt_placement.model import PlacementRule, RuleDomain, Snapshot
 from ovirt_placement.model.record import check_text
+from ovirt_placement.model.snapshot import HOST_STATISTICS, HOST_TAGS, VM_STATISTICS
 from ovirt_placement.rules.placement_rules.in_force import EVERY_KIND, mistakes, rule_problems
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.placement_rules import RuleChange
@@ -31,21 +33,22 @@ def read_engine(
 ) -> Snapshot:
     """The engine's state with these rules, and with what they and those to come may name.
 
-    Tags and searches are asked of the engine alone.
+    Tags and searches are asked of the engine alone; keys and what is pending are known here.
     """
     every = (*rules, *coming)
     tagged = any(rule.names_vm_tags or rule.names_host_tags for rule in every)
     searches = searches_of(every)
-    found = None if tagged else inventory.snapshot(config=config, max_age=0.0, deadline=patience_seconds)
-    if found is not None and not searches:
+    found = inventory.snapshot(config=config, max_age=0.0, deadline=patience_seconds)
+    if not tagged and not searches:
         return replace(found, placement_rules=rules)
     # The SDK takes long to load: not for `--help`.
     from ovirt_placement.engine.connection.client import EngineConnection
-    from ovirt_placement.engine.topology import read_searches, read_snapshot
+    from ovirt_placement.engine.topology import detailed, read_searches, read_statistics
 
     with EngineConnection(config.engine) as connection:
-        if found is None:
-            found = read_snapshot(connection, statistics=True, devices=True)
+        if tagged:
+            measured = read_statistics(connection, frozenset((HOST_TAGS, HOST_STATISTICS, VM_STATISTICS)))
+            found = detailed(connection, measured.over(found), ALL_DETAILS)
         searched = read_searches(connection, searches)
         return replace(found, member_searches=searched, placement_rules=rules)
 

@@ -109,6 +109,20 @@ def test_keys_that_go_by_the_load_of_hosts_break_where_vms_run(serving: Starting
     assert sorted(violated) == [["a"], ["b"], ["c"], ["d"]]
 
 
+@pytest.mark.parametrize("words", ["x1 x2", "tag:web"])
+def test_what_a_rule_costs_hangs_on_keys_however_it_names_vms(serving: Starting, words: str) -> None:
+    """The only other host is refused by keys: nothing can be repaired."""
+    policy = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 1})
+    vms = (vm(name, "h1", cluster="c1", tags=("web",)) for name in ("x1", "x2"))
+    hosts = (host(name, cluster="c1") for name in ("h1", "h2"))
+    with serving(snapshot(cluster("c1", name="blue", scheduling_policy=policy), *hosts, *vms)) as live:
+        live.run(0, "keys define PRIV --cluster blue --values h1=0 h2=1")
+        live.run(0, "keys set PRIV 1 -200 --on cluster blue")
+        added = f"rules add few --kind at_most_per_host --cluster blue --most 1 --vms {words} --force"
+        (blue,) = live.data(0, f"{added} --what-if")["clusters"]
+    assert (len(blue["violated"]), blue["moves"]) == (1, [])
+
+
 def without_ids(policy: Policy) -> Policy:
     """Without what the engine adds to a policy when it is made."""
     if policy.external is None:
