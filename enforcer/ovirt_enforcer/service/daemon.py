@@ -185,7 +185,7 @@ class Daemon:
             resting = {
                 cluster
                 for cluster, work in self._clusters.items()
-                if work.retry_state.failing and work.retry_state.due > self._clock()
+                if work.retry_state.failing and work.retry_state.due > self._clock() and not work.planning
             }
             due = [intent for intent in intents if intent.cluster not in resting]
             self.parts.moves.note_ours(
@@ -285,7 +285,9 @@ class Daemon:
         self.parts.recorder.record_violations(reading.snapshot, cluster)
         self.parts.memory.observe(reading.snapshot, cluster)
         work.reconcile(reading)
-        work.retry_state.recover()
+        # What failed may have been the plan that is made again.
+        if not work.planning:
+            work.retry_state.recover()
 
     def _wake(self, clusters: Iterable[str]) -> None:
         at = self._pace.earliest

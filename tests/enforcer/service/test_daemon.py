@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -15,7 +16,7 @@ from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.orders import order
-from ovirt_enforcer.planners import PlanQuestion, plan_of
+from ovirt_enforcer.planners import Call, CallFailed, PlanQuestion, plan_of
 from ovirt_enforcer.service import process
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.process import Service
@@ -131,6 +132,31 @@ def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
     bench.cycles(10)
     assert bench.migrated() == {"one", "two"}
     assert "cluster one: works again" in caplog.text
+
+
+@pytest.mark.system
+def test_a_cluster_works_again_once_it_is_planned(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is looked at in between, while another plan is made."""
+
+    def fails(planning: Call[Plan]) -> Plan:
+        raise CallFailed("no answer within 45 s: the process was ended")
+
+    caplog.set_level(logging.INFO)
+    over = cycle([False, True])
+    with monkeypatch.context() as patched:
+        patched.setattr("tests.enforcer.stand_ins._Made.over", lambda _: next(over))
+        patched.setattr("tests.enforcer.stand_ins._Made.result", fails)
+        bench.cycles(12)
+        assert "cluster one: CallFailed: no answer within 45 s" in caplog.text
+        assert "works again" not in caplog.text
+    bench.cycles(12)
+    assert bench.migrated() == {"one", "two"}
+    assert [text for text in caplog.messages if "works again" in text] == [
+        "cluster one: works again",
+        "cluster two: works again",
+    ]
 
 
 def test_the_cluster_that_has_waited_longest_comes_first(
