@@ -38,23 +38,6 @@ def refusal(command: Callable[..., object], *arguments: str, **options: Any) -> 
     return engines.refused(command, *arguments, **options).http_status
 
 
-def unit_id(engine: Engine, name: str) -> str:
-    (found,) = [u.id for u in engine.queries.state.units.values() if u.name == name and not u.internal]
-    return found
-
-
-def test_the_state_files_units_stand_in_a_policy_of_their_own() -> None:
-    engine = small()
-    with_units, plain = engine.queries.state.clusters.values()
-    assert plain.policy_id == NONE
-    own = policy(engine, with_units.policy_id)
-    assert not own.locked
-    assert len(own.filters) == len(policy(engine, NONE).filters) + 1
-    assert own.filters[-1].unit == unit_id(engine, "F")
-    assert (own.weights[-1].unit, own.weights[-1].factor) == (unit_id(engine, "W"), 3)
-    assert own.balance == unit_id(engine, "B")
-
-
 def test_factors_of_the_engines_own_weights_come_from_the_state_file() -> None:
     engine = engines.engine(cluster(policy={"vm_affinity_weight": 50}), host("h1"))
     (found,) = engine.queries.state.clusters.values()
@@ -70,6 +53,8 @@ def test_the_snapshot_reports_the_assigned_units() -> None:
         return {one.id: one.scheduling_policy for one in engine.snapshot().clusters}
 
     assert assigned() == {CLUSTER: EXTERNAL, "plain": None}
+    own, plain = (policy(engine, one.policy_id) for one in engine.queries.state.clusters.values())
+    assert (own.locked, plain.id, len(own.filters) - len(plain.filters)) == (False, NONE, 1)
     engine.policies.update_cluster("plain", policy_name="CLUSTER1-placement")
     assert assigned() == {CLUSTER: EXTERNAL, "plain": EXTERNAL}
     engine.policies.update_cluster("plain", policy_id="no such id")
