@@ -24,6 +24,7 @@ from ovirt_placement.rules.elements.placement import SnapshotPlacement
 from ovirt_placement.rules.elements.resources import vms_coming_to, with_left
 from ovirt_placement.rules.elements.rule import Constraint
 from ovirt_placement.rules.failover.outcomes import ForeseenFailures
+from ovirt_placement.rules.placement_keys.units import OnAcceptedHosts
 from ovirt_placement.rules.placement_rules.kind import resolved_rules
 from ovirt_placement.store.keys import KeyChange
 from ovirt_placement.store.placement_rules import RuleChange
@@ -225,9 +226,17 @@ def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
     continued = {other for others in earlier.values() for other in others}
     return Difference(
         violated=tuple(one for key, one in new.items() if key in worse),
-        repaired=tuple(one for key, one in old.items() if key not in continued),
+        repaired=tuple(one for key, one in old.items() if key not in continued and not _stays(one, after)),
         as_before=tuple(one for key, one in new.items() if key not in worse),
     )
+
+
+def _stays(one: Violation, after: Snapshot) -> bool:
+    """Whether a VM that its keys refuse stays on a host that takes none any more, so that none asks there."""
+    if one.constraint.family != OnAcceptedHosts.family:
+        return False
+    vms = (after.vm_by_id[vm] for vm in one.offenders if vm in after.vm_by_id)
+    return any(vm.host is not None and not after.host_by_id[vm.host].up for vm in vms)
 
 
 def _continues(key: _Key, other: _Key) -> bool:

@@ -13,7 +13,7 @@ from ovirt_placement.engine.policies import Policy
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.forecast import difference
 from ovirt_placement.model import SchedulingPolicy
-from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, pending, snapshot, vm
+from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, key, pending, snapshot, vm
 from tests.placement.cli.live_engine import LiveEngine, Starting, StateAsking
 from tests.placement.engine_server import connected
 
@@ -157,6 +157,15 @@ def test_hosts_that_fail_hosts_that_come_and_vms_that_start(asking: StateAsking)
     found = asking.data(3, "what-if --vm like=cache*9 --fail-if unplaced", STATE)
     assert found["fails"] == ["unplaced>0 (1)"]
     assert "the engine's Memory" in found["starts"][-1]["refused_by"]
+
+
+def test_keys_that_refuse_every_host_are_not_repaired_by_a_maintenance(asking: StateAsking) -> None:
+    policy = SchedulingPolicy(filters=("PlacementKeyFilter",))
+    keys = (key("#RAM", 0, -200, "cluster", resource=CLUSTER),)
+    state = snapshot(cluster(scheduling_policy=policy), host("h1"), host("h2"), vm("a", "h1"))
+    found = asking.data(0, "what-if --maintenance h1", replace(state, placement_keys=keys))
+    assert [one["vm"] for one in found["maintenance"][0]["staying"]] == ["a"]
+    assert found["clusters"][0]["repaired"] == []
 
 
 def test_copies_are_in_the_same_groups(asking: StateAsking) -> None:
