@@ -129,7 +129,8 @@ def test_any_three_hosts_agree_with_every_order_of_starts(state: Snapshot) -> No
     sets = [failed for size in (1, 2, 3) for failed in combinations(NAMES, size)]
     lost = smallest(lost_sets(state, NAMES, 3))
     assert sorted(loss.hosts for loss in found.losses) == sorted(lost)
-    assert found.failures_survived == min(map(len, lost), default=4) - 1
+    # Of what arrives meanwhile more may be lost: then none is claimed.
+    assert found.failures_survived == (0 if found.doubt else min(map(len, lost), default=4) - 1)
     assert (found.unjudged, found.unknown) == (0, ())
     assert found.survived == sum(not any(set(one) <= set(failed) for one in lost) for failed in sets)
 
