@@ -35,9 +35,16 @@ from ovirt_placement.planning.steps import certify, end_of, why_staying
 from ovirt_placement.planning.strategies import DEFAULT, StrategyName, strategy
 from ovirt_placement.rules.catalogue import constraints, find_violations
 from ovirt_placement.rules.doubts import doubt
-from ovirt_placement.rules.elements.placement import Placement, World
+from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.resources import handed_out_mb
-from ovirt_placement.rules.elements.rule import Allowed, AtMost, Constraint, Same, accepted_hosts
+from ovirt_placement.rules.elements.rule import (
+    Allowed,
+    AllowedHosts,
+    AtMost,
+    Constraint,
+    Same,
+    accepted_hosts,
+)
 from ovirt_placement.rules.elements.verdict import NOT_KNOWN_YET, Reason
 from ovirt_placement.rules.failover.outcomes import Domain
 
@@ -53,28 +60,15 @@ class Moved(NamedTuple):
     target: str
 
 
-class Home(Constraint, frozen=True, kw_only=True):
+class Home(AllowedHosts, frozen=True, kw_only=True):
     """A VM, and the host that it is to go back to; it may step aside on the way, also once it is there."""
 
     family: ClassVar[str] = StepPurpose.HOME
     asks: ClassVar[str] = "on its former host"
-    positive: ClassVar[bool] = True
-
-    host: str
-
-    @property
-    def form(self) -> Allowed:
-        return Allowed(frozenset({self.host}))
 
     @property
     def binding(self) -> bool:
         return False
-
-    def offenders(self, placement: Placement) -> tuple[str, ...]:
-        return tuple(vm for vm, host in self.running(placement) if host != self.host)
-
-    def admits(self, vm: str, host: str, placement: Placement) -> bool:
-        return host == self.host
 
 
 class Undoing(NamedTuple):
@@ -105,7 +99,8 @@ def plan_back(
     while violated := _newly_violated(snapshot, cluster, homes):
         kept |= {vm: (violated[vm],) for vm in homes if vm in violated}
         homes = {vm: home for vm, home in homes.items() if vm not in violated}
-    asked = (Home(groups=(), vms=(vm,), hard=True, priority=0.0, host=host) for vm, host in homes.items())
+    forms = {vm: Allowed(frozenset({host})) for vm, host in homes.items()}
+    asked = (Home(groups=(), vms=(vm,), hard=True, priority=0.0, form=form) for vm, form in forms.items())
     options = with_options(asking(snapshot, cluster, asked), soft=False, domains=domains)
     # Most ways are straight, and known in an instant; only where some VM has none is more time spent.
     for name in dict.fromkeys((StrategyName.GREEDY, DEFAULT)):

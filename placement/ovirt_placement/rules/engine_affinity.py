@@ -21,7 +21,7 @@ from ovirt_placement.rules.affinity.constraints import hard_host_groups_of, judg
 from ovirt_placement.rules.affinity.groups import groups_among, groups_of, listed_hosts, members
 from ovirt_placement.rules.elements.placement import Placement, destinations
 from ovirt_placement.rules.elements.ranks import KeyOrder, in_order, put_all
-from ovirt_placement.rules.elements.rule import Constraint, Dependence, Scope, engines_filter
+from ovirt_placement.rules.elements.rule import Constraint, Dependence, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, Request, Verdict
 
 
@@ -105,10 +105,12 @@ def _foreign(snapshot: Snapshot, vm: str, peer: str) -> bool:
     return own is not None and other is not None and own.cluster != other.cluster
 
 
-VM_GROUPS = engines_filter(
-    "VmAffinityGroups",
-    filter_by_vm_groups,
-    Dependence(
+VM_GROUPS = Rule(
+    name="VmAffinityGroups",
+    kind=UnitKind.FILTER,
+    ours=False,
+    filter=filter_by_vm_groups,
+    depends_on=Dependence(
         scope=Scope.HOST_AT_ONCE,
         computed=True,
         joins=direct_peers,
@@ -155,8 +157,12 @@ def _groups(snapshot: Snapshot, vm: str) -> tuple[str, ...]:
     return (*engines, *(group.id for group in hard_host_groups_of(snapshot).get(vm, ())))
 
 
-HOST_GROUPS = engines_filter(
-    "VmToHostsAffinityGroups", filter_by_host_groups, Dependence(fixed=True, alike=_groups)
+HOST_GROUPS = Rule(
+    name="VmToHostsAffinityGroups",
+    kind=UnitKind.FILTER,
+    ours=False,
+    filter=filter_by_host_groups,
+    depends_on=Dependence(fixed=True, alike=_groups),
 )
 
 

@@ -35,7 +35,7 @@ from ovirt_placement.rules.elements.resources import (
     shared_load,
     vms_coming_to,
 )
-from ovirt_placement.rules.elements.rule import Dependence, Scope, engines_filter
+from ovirt_placement.rules.elements.rule import Dependence, Filter, Rule, Scope, UnitKind
 from ovirt_placement.rules.elements.verdict import (
     NOT_KNOWN_YET,
     Reason,
@@ -247,6 +247,13 @@ def _whatever_starts(snapshot: Snapshot, vm: str, others: frozenset[str]) -> boo
 
 
 _HOST_ALONE = Dependence(fixed=True, alike=lambda snapshot, vm: None)
+
+
+def engines_filter(name: str, judge: Filter, depends_on: Dependence) -> Rule:
+    """A filter of the engine that we know of: it is no unit of ours."""
+    return Rule(name=name, kind=UnitKind.FILTER, ours=False, filter=judge, depends_on=depends_on)
+
+
 STATUS_FILTER = engines_filter("Status", filter_by_status, _HOST_ALONE)
 MEMORY_FILTER = engines_filter(
     "Memory", filter_by_memory, Dependence(scope=_memory_scope, computed=True, only_narrows=_whatever_starts)

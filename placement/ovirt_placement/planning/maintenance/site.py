@@ -15,15 +15,9 @@ from ovirt_placement.planning.problem.build_problem import PlanOptions, pose
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.reservation import Failing, failing
 from ovirt_placement.planning.steps import why_staying
-from ovirt_placement.rules.elements.placement import (
-    LEAVABLE,
-    Placement,
-    World,
-    moved_by_engine,
-    why_immovable,
-)
+from ovirt_placement.rules.elements.placement import LEAVABLE, World, moved_by_engine, why_immovable
 from ovirt_placement.rules.elements.resources import vms_coming_to
-from ovirt_placement.rules.elements.rule import Allowed, Constraint
+from ovirt_placement.rules.elements.rule import Allowed, AllowedHosts
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind
 from ovirt_placement.rules.failover.outcomes import Domain
 
@@ -126,35 +120,20 @@ class MaintenancePlan(msgspec.Struct, frozen=True):
         return rounds + self.back_seconds
 
 
-class Leaving(Constraint, frozen=True, kw_only=True):
+class Leaving(AllowedHosts, frozen=True, kw_only=True):
     """VMs, and the hosts that they are to leave."""
 
     family: ClassVar[str] = StepPurpose.MAINTENANCE
     asks: ClassVar[str] = "off hosts that are to be empty"
     positive: ClassVar[bool] = False
 
-    hosts: frozenset[str]
-
-    @property
-    def form(self) -> Allowed:
-        return Allowed(self.hosts, positive=False)
-
-    def offenders(self, placement: Placement) -> tuple[str, ...]:
-        return tuple(vm for vm, host in self.running(placement) if host in self.hosts)
-
-    def surplus(self, placement: Placement) -> int:
-        return len(self.offenders(placement))
-
-    def admits(self, vm: str, host: str, placement: Placement) -> bool:
-        return host not in self.hosts
-
 
 def leaving(snapshot: Snapshot, hosts: Iterable[str]) -> Iterator[Leaving]:
     """One for each VM that runs on any of these hosts: each may leave though another cannot."""
-    off = frozenset(hosts)
-    for host in sorted(off):
+    form = Allowed(frozenset(hosts), positive=False)
+    for host in sorted(form.hosts):
         for vm in snapshot.vms_of_host.get(host, ()):
-            yield Leaving(groups=(), vms=(vm.id,), hard=True, priority=0.0, hosts=off)
+            yield Leaving(groups=(), vms=(vm.id,), hard=True, priority=0.0, form=form)
 
 
 #: A host in one of these is emptied, or is empty and comes up again: others may be sent there afterwards.

@@ -21,8 +21,8 @@ from ovirt_placement.rules.affinity.groups import (
     unify,
 )
 from ovirt_placement.rules.elements.assignment import Block, Resources
-from ovirt_placement.rules.elements.placement import Placement
-from ovirt_placement.rules.elements.rule import Allowed, Ask, AtMost, Constraint, Same, off_gathering
+from ovirt_placement.rules.elements.placement import Placement, off_gathering
+from ovirt_placement.rules.elements.rule import Allowed, AllowedHosts, Ask, AtMost, Constraint, Same
 from ovirt_placement.rules.elements.verdict import Reason, Verdict
 
 
@@ -213,20 +213,11 @@ def _group_of(label: AffinityLabel, cluster: Cluster, snapshot: Snapshot) -> Aff
     )
 
 
-class OnHosts(Constraint, frozen=True, kw_only=True):
+class OnHosts(AllowedHosts, frozen=True, kw_only=True):
     """VMs of a positive group."""
 
     family: ClassVar[str] = "host_affinity"
     asks: ClassVar[str] = "on its hosts"
-    positive: ClassVar[bool] = True
-
-    form: Allowed
-
-    def offenders(self, placement: Placement) -> tuple[str, ...]:
-        return tuple(vm for vm, host in self.running(placement) if not self.form.allows(host))
-
-    def admits(self, vm: str, host: str, placement: Placement) -> bool:
-        return self.form.allows(host)
 
 
 class OffHosts(OnHosts, frozen=True, kw_only=True):

@@ -127,6 +127,13 @@ VM_STATUS: Final = ReasonKind("vm_status", "its status is {status}, not up", vet
 LEAVABLE: Final = ("up", "preparing_for_maintenance", "non_operational")
 
 
+def off_gathering(place_of: Mapping[str, str | None]) -> tuple[str, ...]:
+    """The VMs off the place that most share; of places with as many, the first by name gathers them."""
+    crowds = Counter(place for place in place_of.values() if place is not None)
+    gathering = min(crowds, key=lambda place: (-crowds[place], place), default=None)
+    return tuple(vm for vm, place in place_of.items() if place is None or place != gathering)
+
+
 def moved_by_engine(vm: Vm) -> bool:
     """Whether the engine itself migrates a VM off a host that is deactivated.
 

@@ -185,13 +185,6 @@ class Judgement(Record, frozen=True):
     unknown: tuple[tuple[Ask, ...], ...]
 
 
-def off_gathering(place_of: Mapping[str, str | None]) -> tuple[str, ...]:
-    """The VMs off the place that most share; of places with as many, the first by name gathers them."""
-    crowds = Counter(place for place in place_of.values() if place is not None)
-    gathering = min(crowds, key=lambda place: (-crowds[place], place), default=None)
-    return tuple(vm for vm, place in place_of.items() if place is None or place != gathering)
-
-
 class Constraint(Record, frozen=True, kw_only=True):
     """An invariant over some VMs of one cluster; a subclass says which."""
 
@@ -265,9 +258,22 @@ class Constraint(Record, frozen=True, kw_only=True):
     def running(self, placement: Placement) -> Iterator[tuple[str, str]]:
         """Members that run, each with its host."""
         for vm in self.vms:
-            host = placement.runs_on(vm)
-            if host is not None:
+            if (host := placement.runs_on(vm)) is not None:
                 yield vm, host
+
+
+class AllowedHosts(Constraint, frozen=True, kw_only=True):
+    """VMs, and the hosts that they may be on, whatever others do."""
+
+    positive: ClassVar[bool] = True
+
+    form: Allowed
+
+    def offenders(self, placement: Placement) -> tuple[str, ...]:
+        return tuple(vm for vm, host in self.running(placement) if not self.form.allows(host))
+
+    def admits(self, vm: str, host: str, placement: Placement) -> bool:
+        return self.form.allows(host)
 
 
 Filter = Callable[[Snapshot, Request], tuple[Verdict, ...]]
@@ -389,8 +395,3 @@ def accepted_hosts(snapshot: Snapshot, filters: Iterable[Rule], request: Request
             verdicts = rule.filter(snapshot, replace(request, candidate_hosts=left))
             left = tuple(verdict.host for verdict in verdicts if verdict.accepted)
     return left
-
-
-def engines_filter(name: str, judge: Filter, depends_on: Dependence) -> Rule:
-    """A filter of the engine that we know of: it is no unit of ours."""
-    return Rule(name=name, kind=UnitKind.FILTER, ours=False, filter=judge, depends_on=depends_on)

@@ -9,8 +9,8 @@ from ovirt_placement.model import Snapshot
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.affinity.constraints import asks_by_vm, block_of
 from ovirt_placement.rules.elements.assignment import NOTHING
-from ovirt_placement.rules.elements.placement import Placement
-from ovirt_placement.rules.elements.rule import AtLeast, Even, OnePlace, off_gathering
+from ovirt_placement.rules.elements.placement import Placement, off_gathering
+from ovirt_placement.rules.elements.rule import AtLeast, Even, OnePlace
 from ovirt_placement.rules.elements.verdict import ReasonKind
 from ovirt_placement.rules.placement_rules.kind import (
     NO_VMS,
