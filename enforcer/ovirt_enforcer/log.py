@@ -233,6 +233,8 @@ class RetryState:
 
     name: str
     due: float = 0.0
+    #: What it fails of, with its name; empty where it does not, or that is reported elsewhere.
+    failure: str = ""
     _failures: int = 0
     #: When a failure that lasts is reported again, and for how long it is not reported after that.
     _again: float = 0.0
@@ -262,6 +264,7 @@ class RetryState:
     def fail(self, error: Exception, now: float, longest_pause: float) -> None:
         """Log a failure, in full if no person can repair it, and put off the next look."""
         complaint = f"{type(error).__name__}: {error}"
+        self.failure = f"{self.name}: {str(error) or type(error).__name__}"
         # How old something is by now makes no other failure of it.
         news = self._said.is_news("failure", _NUMBER.sub("", complaint))
         if news:
@@ -295,12 +298,12 @@ class RetryState:
         """The last look did not fail; log it if the one before did."""
         if self._said.is_over("failure"):
             _log.info("%s: works again", self.name)
-        self._failures = 0
+        self._failures, self.failure = 0, ""
 
     def forget_failure(self) -> None:
         """Whether it would still fail is not known here any more, and is another's to say."""
         self._said.is_over("failure")
-        self._failures = 0
+        self._failures, self.failure = 0, ""
 
 
 #: Its lines go to the file that the configuration names, and never into the log of the service.

@@ -127,7 +127,9 @@ class Daemon:
         self._cycles.ended(engine_asked=last is not None)
         if self.parts.goes_on():  # what is about to stop has looked at nothing
             waiting = {vm for work in self._clusters.values() for vm in work.last_plan.waiting}
-            self._cycles.write_down(None if last is None else partial(last.cycle, waiting))
+            failing = (work.retry_state.failure for work in self._clusters.values())
+            found = None if last is None else partial(last.cycle, waiting)
+            self._cycles.write_down(found, next(filter(None, failing), None))
         return pause
 
     def happened(self, events: Iterable[EngineEvent]) -> None:

@@ -192,16 +192,17 @@ class Cycles:
             self._retry_state.forget_failure()
         self.ended(engine_asked=True)
 
-    def write_down(self, found: Callable[[], Cycle] | None) -> None:
+    def write_down(self, found: Callable[[], Cycle] | None, failing: str | None = None) -> None:
         """Write down a cycle that looked at the engine or failed, or the first one after one that failed.
 
-        `found` gives what it found, if it looked. A store that does not answer is reported by the cycle.
+        `found` gives what it found, if it looked; `failing` is what a cluster fails of. A store that does not
+        answer is reported by the cycle.
         """
-        last = self._written or Cycle(epoch=0, error=None)
-        if found is None and self.failure is None and last.error is None:
+        last, error = self._written or Cycle(epoch=0, error=None), self._error or failing
+        if found is None and self.failure is None and last.error == error:
             return
         try:
-            cycle = replace(last if found is None else found(), epoch=self.epoch(), error=self._error)
+            cycle = replace(last if found is None else found(), epoch=self.epoch(), error=error)
             self.store.record(cycle)
         except UserError as away:
             _log.debug("the cycle is not written down: %s", away)
