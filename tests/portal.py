@@ -52,7 +52,7 @@ class Portal(Commands):
     @locked
     def dismiss_event(self, event_id: int) -> None:
         """Hide an event for ever; its custom id stays taken."""
-        events = self._backend._events
+        events = self._backend.events
         events[event_id] = replace(events[event_id], visible=datetime.max.replace(tzinfo=UTC))
 
     @locked

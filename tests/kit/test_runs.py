@@ -77,13 +77,13 @@ def test_waits():
     threading.Event().wait(0.6)
 
 def test_computes():
-    compute(1.5)
+    compute(2.5)
 
 def test_computes_elsewhere():
     subprocess.run([sys.executable, "-c", "for number in range(40_000_000): number + number"])
 
 def test_computes_in_a_thread():
-    thread = threading.Thread(target=compute, args=(1.5,))
+    thread = threading.Thread(target=compute, args=(2.5,))
     thread.start()
     thread.join()
 
