@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from ovirt_placement.lookups import once_per_snapshot
 from ovirt_placement.model import Host, Snapshot, Vm
-from ovirt_placement.model.names import counted, host_name, vm_name
+from ovirt_placement.model.names import host_name, vm_name
 from ovirt_placement.model.snapshot import grouped
 from ovirt_placement.rules.elements.placement import World, moved_by_engine, target_unknown
 from ovirt_placement.rules.elements.resources import required_mb
@@ -137,10 +138,7 @@ def uncounted(snapshot: Snapshot, cluster: str) -> str:
     hosts = [host.name for host in snapshot.hosts_of_cluster.get(cluster, ()) if host.memory_uncounted]
     if not hosts:
         return ""
-    named = ", ".join(hosts[:_MOST_NAMED])
-    if len(hosts) > _MOST_NAMED:
-        named += f" and {len(hosts) - _MOST_NAMED} more"
-    return f"the engine has not counted the memory of all VMs on {named} yet"
+    return f"the engine has not counted the memory of all VMs on {_few(hosts)} yet"
 
 
 class UnderWay(NamedTuple):
@@ -154,8 +152,12 @@ class UnderWay(NamedTuple):
     leaving: str
 
 
+@once_per_snapshot
 def under_way(snapshot: Snapshot, cluster: str) -> UnderWay:
-    """What migrates, starts, or is to leave a host that is prepared for maintenance."""
+    """What migrates, starts, or is to leave a host that is prepared for maintenance.
+
+    Once a snapshot, so that what is found of its end is found once, too.
+    """
     emptied = {one.id for one in snapshot.hosts if one.status == "preparing_for_maintenance"}
     going: dict[str, str] = {}
     leaving = []
@@ -190,4 +192,4 @@ def _arrived(snapshot: Snapshot, going: Mapping[str, str]) -> Snapshot:
 def _few(words: Sequence[str]) -> str:
     """The first of them, and how many more there are."""
     more = len(words) - _MOST_NAMED
-    return ", ".join(words[:_MOST_NAMED]) + (f" and {counted(more, 'VM')} more" if more > 0 else "")
+    return ", ".join(words[:_MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

@@ -82,6 +82,18 @@ EMPTIED = (
 APART_FROM_DB = group("g", APART, "db new")
 
 
+def test_what_is_on_its_way_is_judged_once_for_a_snapshot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine asks filter and weight about each start, and in a large cluster some VM always moves."""
+    made: list[object] = []
+    kept = admission.Sweep
+    monkeypatch.setattr(admission, "Sweep", lambda *asked: made.append(asked) or kept(*asked))
+    state = snapshot(RESERVING, *EMPTIED[1:], NEW)
+    verdicts = asked(state, "new")
+    assert len(made) == 2
+    assert asked(state, "new") == verdicts
+    assert len(made) == 2
+
+
 @pytest.mark.parametrize(
     ("state", "name", "hosts", "as_engine", "expected"),
     [
