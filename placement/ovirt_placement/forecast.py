@@ -233,7 +233,7 @@ def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
 
 def _stays(one: Violation, after: Snapshot) -> bool:
     """Whether a VM that its keys refuse stays on a host that takes none any more, so that none asks there."""
-    if one.constraint.family != OnAcceptedHosts.family:
+    if not isinstance(one.constraint, OnAcceptedHosts):
         return False
     vms = (after.vm_by_id[vm] for vm in one.offenders if vm in after.vm_by_id)
     return any(vm.host is not None and not after.host_by_id[vm.host].up for vm in vms)

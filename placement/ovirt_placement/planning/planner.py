@@ -19,7 +19,6 @@ from ovirt_placement.planning.steps import Certified, Frozen, certify, moves_of,
 from ovirt_placement.planning.strategies import Solution, solve
 from ovirt_placement.planning.strategies import strategy as default_strategy
 from ovirt_placement.rules.doubts import held
-from ovirt_placement.rules.failover.outcomes import Domain
 
 #: So often a plan is made again without a step that some rule refuses; after that, it ends before the step.
 _MOST_REFUSALS = 20
@@ -46,12 +45,10 @@ _REPAIRING_SHARE = 0.6
 
 @dataclass(frozen=True)
 class _Attempt:
-    snapshot: Snapshot
+    asked: Asked
     problem: Problem
     solution: Solution
     certified: Certified
-    #: Failure domains that are to be survived besides hosts.
-    domains: tuple[Domain, ...]
     #: What steps would do that were cut off, and the VMs of these.
     prevented: Harm | None = None
     left_out: frozenset[str] = frozenset()
@@ -59,13 +56,15 @@ class _Attempt:
     @cached_property
     def harm(self) -> Harm | None:
         """What it would make worse for highly available VMs."""
-        return harm(self.snapshot, self.certified.end, self.problem.cluster, self.domains)
+        asked = self.asked
+        return harm(asked.snapshot, self.certified.end, asked.cluster, asked.options.domains)
 
     @cached_property
     def avoidable(self) -> Harm | None:
         """The same but for what the rules that it repairs cost by themselves."""
-        steps, end = self.certified.steps, self.certified.end
-        return self.harm and avoidable_harm(self.snapshot, steps, end, self.problem.cluster, self.domains)
+        asked, steps, end = self.asked, self.certified.steps, self.certified.end
+        domains = asked.options.domains
+        return self.harm and avoidable_harm(asked.snapshot, steps, end, asked.cluster, domains)
 
     @cached_property
     def worth(self) -> Value:
@@ -75,8 +74,8 @@ class _Attempt:
         """As far as it does no harm that can be avoided."""
         if self.avoidable is None:
             return self
-        whole, cluster = self.certified.steps, self.problem.cluster
-        steps, end = safe_part(self.snapshot, whole, cluster, self.domains, deadline)
+        asked, whole = self.asked, self.certified.steps
+        steps, end = safe_part(asked.snapshot, whole, asked.cluster, asked.options.domains, deadline)
         left_out = frozenset(vm for step in whole[len(steps) :] for vm in step.vms)
         safe = Certified(steps, end, refused=None, whole=False)
         return replace(self, certified=safe, prevented=self.avoidable, left_out=left_out)
@@ -170,9 +169,8 @@ class _Planning(NamedTuple):
             if attempts and solution.moves == attempts[-1].solution.moves:
                 attempts[-1] = replace(attempts[-1], solution=solution)
             else:
-                snapshot, domains = self.asked.snapshot, self.asked.options.domains
-                certified = certify(snapshot, problem, solution.moves, late)
-                attempts.append(_Attempt(snapshot, problem, solution, certified, domains))
+                certified = certify(self.asked.snapshot, problem, solution.moves, late)
+                attempts.append(_Attempt(self.asked, problem, solution, certified))
         return min(reversed(attempts), key=lambda one: one.worth)
 
     def _reported(

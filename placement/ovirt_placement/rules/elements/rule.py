@@ -263,7 +263,7 @@ class Constraint(Record, frozen=True, kw_only=True):
 
 
 class AllowedHosts(Constraint, frozen=True, kw_only=True):
-    """VMs, and the hosts that they may be on, whatever others do."""
+    """VMs, and the hosts that they may be on, wherever others run."""
 
     positive: ClassVar[bool] = True
 
