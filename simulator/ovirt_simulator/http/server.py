@@ -15,7 +15,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Any
+from socketserver import BaseServer
+from typing import IO, Any, cast
 from urllib.parse import unquote, urlsplit
 
 from werkzeug import Request, Response
@@ -61,15 +62,15 @@ class _Connection(BaseHTTPRequestHandler):
     timeout = _IDLE_SECONDS
     disable_nagle_algorithm = True
     wbufsize = -1
-    server: Server  # type: ignore[assignment]
+    server: Server
 
     def __getattr__(self, name: str) -> Callable[[], None]:
-        if name.startswith("do_"):  # whatever the method
+        if name.startswith("do_"):  # for each method
             return self._proceed
         raise AttributeError(name)
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads of each request."""
+        """Log no request."""
 
     def _proceed(self) -> None:
         size, chunked = self.headers.get("Content-Length", "0"), "Transfer-Encoding" in self.headers
@@ -77,7 +78,7 @@ class _Connection(BaseHTTPRequestHandler):
             self.send_error(400)
             return
         if chunked:
-            body = DechunkedInput(self.rfile).read()  # type: ignore[arg-type]
+            body = DechunkedInput(cast("IO[bytes]", self.rfile)).read()
         elif len(body := self.rfile.read(int(size))) < int(size):
             raise ConnectionResetError(errno.ECONNRESET, "half a request")
         asked = urlsplit(self.path)
@@ -99,7 +100,7 @@ class _Connection(BaseHTTPRequestHandler):
         self.wfile.writelines(() if self.command == "HEAD" else response.iter_encoded())
 
 
-class Server:
+class Server(BaseServer):
     """A server that runs until `close`. The API is at `url` + /ovirt-engine/api.
 
     Connections and requests wait where an engine's do (Undertow's, on XNIO): none is refused. Whatever
@@ -119,6 +120,7 @@ class Server:
             self._listening = listening_socket(host, port, family, _BACKLOG)
         except OSError as error:
             raise UserError(f"cannot listen on {listen}: {error.strerror or error}") from error
+        super().__init__(self._listening.getsockname(), _Connection)
         scheme, host = "http" if certificate is None else "https", listen.rpartition(":")[0]
         self.url = f"{scheme}://{host}:{self._listening.getsockname()[1]}"
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="answering")
@@ -177,7 +179,7 @@ class Server:
                     connection = self._context.wrap_socket(connection, server_side=True)
                     self._connections[threading.current_thread()] = connection
                 with connection:
-                    _Connection(connection, address, self)  # type: ignore[arg-type]
+                    _Connection(connection, address, self)
         finally:
             del self._connections[threading.current_thread()]
 
