@@ -234,7 +234,7 @@ _MOMENT = "each failure is survived at this moment; "
         pytest.param(ARRIVING, "that of h2 is not once v0 is on h2", id="it arrives"),
         pytest.param(
             replace(ARRIVING, vms=(replace(ARRIVING.vms[0], migrating_to=None),)),
-            "where these VMs go is not known: v0", id="nobody knows where",
+            "where these VMs go is not known: v0", id="where to is not known",
         ),
     ],
 )  # fmt: skip

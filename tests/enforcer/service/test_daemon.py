@@ -1,29 +1,25 @@
-"""One cluster's failure never ends another's cycle, and a cycle asks the store little."""
+"""Each cluster has its turn in a cycle, what was ordered goes on, and a cycle asks the store little."""
 
 import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import cycle
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from msgspec import to_builtins
-from msgspec.structs import replace
 
 from ovirt_enforcer.actions.executor import Executor
 from ovirt_enforcer.orders import order
-from ovirt_enforcer.planners import Call, CallFailed, PlanQuestion, plan_of
+from ovirt_enforcer.planners import PlanQuestion, plan_of
 from ovirt_enforcer.service import process
 from ovirt_enforcer.service.daemon import Daemon, Watcher
 from ovirt_enforcer.service.process import Service
 from ovirt_placement import config
 from ovirt_placement.answers.plans import plan_record
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.failures import EngineAway
 from ovirt_placement.engine.topology import read_snapshot
 from ovirt_placement.model import Snapshot
 from ovirt_placement.planning.plan import Plan
@@ -110,61 +106,6 @@ def test_what_is_left_alone_is_recorded_while_something_waits_for_it(refused: bo
     bench.cycles(12)
     assert bench.migrated() == ({"two"} if refused else {"one", "two"})
     assert {one.vm for one in last_cycle(bench).refusals} == ({"one-a", "one-b"} if refused else set())
-
-
-@pytest.mark.system
-def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    read = bench.read
-
-    def spoilt() -> Snapshot:
-        """A VM without a size, which nobody reckons with."""
-        state = read()
-        vms = [replace(vm, memory_mb=None) if vm.id == "one-b" else vm for vm in state.vms]
-        return replace(state, vms=tuple(vms))
-
-    monkeypatch.setattr(bench, "read", spoilt)
-    caplog.set_level(logging.INFO)
-    bench.cycles(4)
-    assert bench.migrated() == {"two"}
-    failures = [record for record in caplog.records if record.exc_info]
-    assert len(failures) == 1
-    assert failures[0].getMessage().startswith("cluster one: ")
-
-    monkeypatch.setattr(bench, "read", read)
-    bench.cycles(10)
-    assert bench.migrated() == {"one", "two"}
-    assert "cluster one: works again" in caplog.text
-
-
-@pytest.mark.system
-def test_a_cluster_works_again_once_it_is_planned(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """It is looked at in between, while another plan is made."""
-
-    def fails(planning: Call[Plan]) -> Plan:
-        raise CallFailed("no answer within 45 s")
-
-    caplog.set_level(logging.INFO)
-    over = cycle([False, True])
-    with monkeypatch.context() as patched:
-        patched.setattr("tests.enforcer.stand_ins._Made.over", lambda _: next(over))
-        patched.setattr("tests.enforcer.stand_ins._Made.result", fails)
-        bench.cycles(12)
-        assert "cluster one: CallFailed: no answer within 45 s" in caplog.text
-        assert "works again" not in caplog.text
-        assert last_cycle(bench).error in {
-            f"cluster {name}: no answer within 45 s" for name in ("one", "two")
-        }
-    bench.cycles(12)
-    assert last_cycle(bench).error is None
-    assert bench.migrated() == {"one", "two"}
-    assert [text for text in caplog.messages if "works again" in text] == [
-        "cluster one: works again",
-        "cluster two: works again",
-    ]
 
 
 def test_the_cluster_that_has_waited_longest_comes_first(
@@ -352,22 +293,6 @@ def test_a_plan_is_carried_out_though_something_happens_whenever_one_is_made(
     assert bench.migrated() == {"one", "two"}
 
 
-class FailingWatcher:
-    """A watcher that fails at each reading."""
-
-    def observe(self, snapshot: Snapshot) -> None:
-        raise KeyError("of this watcher")
-
-
-def test_a_watcher_that_fails_keeps_no_cluster_from_being_repaired(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with built(tmp_path, watchers=[FailingWatcher()]) as bench:
-        bench.cycles(3)
-        assert bench.migrated() == {"one", "two"}
-    assert len([record for record in caplog.records if record.exc_info]) == 1
-
-
 def test_what_was_applied_goes_on_after_a_restart_in_the_middle_of_a_step(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -428,30 +353,3 @@ def test_a_quiet_cycle_asks_the_store_little(
             service._daemon._clusters["cluster1"].retry_state.due = 0.0
         service.close()
     assert 0 < asked["statements"] <= STATEMENTS
-
-
-def test_after_a_failure_it_rests_unless_something_new_is_seen(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It asked an engine that was away fifteen times a second, with all of a processor."""
-    monkeypatch.setenv("OVIRT_PASSWORD", "password")
-    monkeypatch.setattr(process, "PlannerProcesses", PlannersHere)
-    loaded = config.load(write_configuration(tmp_path, server.api_url))
-    rested: list[float] = []
-    with EngineConnection(loaded.engine) as connection:
-        service = Service(loaded, connection, Progress(60.0), stopping=lambda: False)
-        service._daemon.cycle()
-        service._daemon._clusters["cluster1"].retry_state.due = 0.0
-        monkeypatch.setattr(
-            service._daemon, "read", Mock(side_effect=EngineAway("it is away", request_sent=False))
-        )
-        assert service._daemon.cycle() > 0.0
-        monkeypatch.setattr(process, "wait", lambda ends, seconds: rested.append(seconds) or [])
-        monkeypatch.setattr(process.time, "monotonic", lambda: sum(rested))
-        assert not service._rest(2.5)
-        assert rested == [1.0, 1.0, 0.5]
-        service._changes._changed = service._changes._changed._replace(published=True)
-        assert not service._rest(2.5)
-        assert len(rested) == 3
-        monkeypatch.undo()
-        service.close()

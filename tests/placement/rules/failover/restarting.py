@@ -82,7 +82,7 @@ def crash(state: Snapshot, failed: tuple[str, ...]) -> Snapshot:
 
 
 def lost_later(state: Snapshot, failing: Sequence[str], most: int) -> bool:
-    """Whether a failure may not be survived once all has arrived, or nobody knows where a VM goes."""
+    """Whether a failure may not be survived once all has arrived, or it is not known where a VM goes."""
     emptied = {host.id for host in state.hosts if host.status == "preparing_for_maintenance"}
     for vm in (one for one in state.vms if one.cluster == CLUSTER):
         *_, target = ("", *heading(state, vm.id))
