@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from ovirt_placement.model import SchedulingPolicy
+from ovirt_placement.model import Pending, SchedulingPolicy
 from tests.builders import (
     APART,
     SOFT_TOGETHER,
@@ -250,6 +250,15 @@ def test_our_unit_alone_refuses_by_a_chain_and_both_by_a_peer(asking: StateAskin
     assert reported(asking, vm("a"), vm("b"), vm("c", "h1"), *chain) == [by_chain]
     found = reported(asking, vm("c", "h1"), vm("a"), vm("b", "h1"), *reversed(chain))
     assert found == [[sentence("b", "g1"), "AffinityFilter", "VmAffinityGroups"], by_chain]
+
+
+def test_what_is_only_expected_refuses_no_host_and_is_noted(asking: StateAsking) -> None:
+    parts = (vm("a"), vm("b"), group("g", APART, "a b"), Pending("b", "h2", expected=True))
+    assert reported(asking, *parts) == []
+    expected = "expected, not confirmed: must not run with VM b, which is on host h2 (affinity group g)"
+    assert expected in asking.text(0, "why a h2", host("h1"), host("h2"), *parts)
+    confirmed = reported(asking, *parts[:-1], pending("b", "h2"))
+    assert [sentence for sentence, *_ in confirmed] == [expected.removeprefix("expected, not confirmed: ")]
 
 
 def test_a_vm_that_leaves_its_host_with_its_peers_is_judged_with_them_by_the_engine(

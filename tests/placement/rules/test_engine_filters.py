@@ -321,6 +321,13 @@ def test_a_restart_needs_cpus_that_are_nobodys_own(policy: str, accepted: bool) 
     assert check(state, CLUSTER).safe is accepted
 
 
+def test_a_vm_that_has_more_cpus_of_its_own_than_its_host_leaves_none() -> None:
+    grown = replace(CASE.vms[0], vcpus=20)
+    state = replace(CASE, vms=(grown, replace(CASE.vms[1], vcpus=1, cpu_pinning="dedicated", host=None)))
+    found = filter_by_pinning(state, Request(vms=("x",), candidate_hosts=("h1", "h2")))
+    assert [one.accepted for one in found] == [False, True]
+
+
 def test_a_vm_that_takes_a_whole_host_comes_to_none_with_cpus_given_away() -> None:
     whole = vm("r", cpu_pinning="resize_and_pin_numa")
     request = Request(vms=("r",), candidate_hosts=("h1", "h2"))

@@ -173,12 +173,21 @@ def crowded(hosts: int) -> Snapshot:
     return snapshot(*spare, *full, *(ha(f"v{number}", f"h{number}") for number in range(hosts)))
 
 
-def test_where_the_steps_end_the_worst_sets_are_looked_for_and_the_rest_is_counted() -> None:
+@pytest.mark.parametrize(
+    ("failures", "steps", "sizes"),
+    [
+        pytest.param(5, 900, {3, 5}, id="with both spare hosts, with one of them"),
+        pytest.param(3, 200, {3}, id="none found lost before"),
+    ],
+)
+def test_where_the_steps_end_the_worst_sets_are_looked_for_and_the_rest_is_counted(
+    failures: int, steps: int, sizes: set[int]
+) -> None:
     state = crowded(12)
-    whole = check(state, CLUSTER, 5)
+    whole = check(state, CLUSTER, failures)
     assert whole.unjudged == 0
-    assert {len(loss.hosts) for loss in whole.losses} == {3, 5}  # with both spare hosts, with one of them
-    found = check(state, CLUSTER, 5, steps=900)
+    assert {len(loss.hosts) for loss in whole.losses} == sizes
+    found = check(state, CLUSTER, failures, steps=steps)
     assert found.unjudged > 0
     assert found.safe is False
     assert found.tightest[0].room_for < 0
