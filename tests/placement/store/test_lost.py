@@ -172,6 +172,15 @@ def test_a_row_that_is_none_changes_nothing(url: str, file: Path) -> None:
     assert intents(url).open_intents()
 
 
+def test_a_folder_that_is_missing_is_said_where_a_store_is_brought_back(tmp_path: Path, file: Path) -> None:
+    """As a new machine has none yet."""
+    fill(f"sqlite:///{tmp_path}/store.db")
+    backup.write(opened(f"sqlite:///{tmp_path}/store.db"), file)
+    absent = Database(f"sqlite:///{tmp_path}/absent/store.db", patience_seconds=5, create=False)
+    with closing(absent), pytest.raises(UserError, match=r"no directory .*absent; make it, or set"):
+        backup.restore(absent, backup.read(file), BY, replace=False)
+
+
 def test_while_one_makes_a_store_again_no_other_does(tmp_path: Path, file: Path) -> None:
     url = f"sqlite:///{tmp_path}/store.db"
     fill(url)

@@ -221,6 +221,7 @@ class Database:
 
     def _made_again(self, path: Path, fill: Callable[[Connection], _Result]) -> _Result:
         """Make a file of its own, and let it take the place when it is whole."""
+        self._check_folder(path)
         new = path.with_name(f"{path.name}.new")
         aside = path.with_name(f"{path.name}.{datetime.now(UTC):%Y-%m-%dT%H-%M-%S.%fZ}")
         engine = create_engine(self._url.set(database=str(new)), poolclass=NullPool)
@@ -320,16 +321,19 @@ class Database:
             raise self._lost()
         if not self._create:
             raise StoreUnmade(f"store {self.name}: no such file yet; the enforcer makes it when it runs")
-        if not path.parent.is_dir():
-            raise UserError(
-                f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"
-            )
+        self._check_folder(path)
         try:
             make_as_folder(path)
         except FileExistsError:
             pass  # another process has been faster
         except OSError as error:
             raise self._closed(path, error) from None
+
+    def _check_folder(self, path: Path) -> None:
+        if not path.parent.is_dir():
+            raise UserError(
+                f"store {self.name}: no directory {path.parent}; make it, or set [store] url to another"
+            )
 
     def _check_version(self) -> None:
         """Make the tables this release's; a reader, who may not write, leaves that to the first who does."""
