@@ -89,7 +89,7 @@ def _examine_engine(
         ),
         ("scheduling policies", lambda: _policies(connection, snapshot, units, policy_of)),
         ("our units", lambda: policies.unused_units(snapshot, policy_of)),
-        ("the enforcer", lambda: policies.idle_enforcer(enforcer, configuration.unit("ovirt-enforcer"))),
+        ("the enforcer", lambda: policies.examine_enforcer(enforcer, configuration.unit("ovirt-enforcer"))),
         ("placement keys", lambda: policies.examine_mistakes(snapshot)),
         ("names", lambda: machine.examine_names(connection, configuration, snapshot)),
         ("placement rules", lambda: policies.examine_placement_rules(connection, snapshot)),

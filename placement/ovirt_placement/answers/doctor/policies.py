@@ -327,10 +327,16 @@ def unused_units(snapshot: Snapshot, policy_of: Mapping[str, InUse]) -> Iterator
         yield NotInUse(f"{what} (ovirt-placement setup --cluster CLUSTER)")
 
 
-def idle_enforcer(found: EnforcementRecord, unit: str) -> Iterator[NotInUse]:
-    """One that does not run, or as it is configured, or migrates nothing; of a store that answers."""
+def examine_enforcer(found: EnforcementRecord, unit: str) -> Iterator[FoundProblem | NotInUse]:
+    """One that fails, does not run, or not as configured, or migrates nothing; of a store that answers."""
     if found.error is not None or (found.leader is None and found.unwritable is not None):
         return
+    if found.leader is not None and found.last_cycle is not None and found.last_cycle.error is not None:
+        yield problem(
+            "enforcer_fails",
+            f"the last cycle of ovirt-enforcer failed: {found.last_cycle.error}",
+            f"journalctl -u {unit} shows since when",
+        )
     if found.leader is None:
         yield NotInUse(
             "no enforcer runs: violated rules are not repaired, and HA reservations not watched"

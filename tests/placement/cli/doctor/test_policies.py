@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from ovirt_placement.answers import setup
-from ovirt_placement.answers.doctor import policies
+from ovirt_placement.answers.doctor import FoundProblem, policies
+from ovirt_placement.answers.status import CycleRecord, EnforcementRecord
 from ovirt_placement.engine.policies import PolicyContent, PolicyHead, PolicyUnit
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import UnitType
@@ -77,6 +78,25 @@ def test_units_of_others_put_none_of_ours_to_work() -> None:
     policy = policies.InUse(PolicyContent(head, {"u1": 0}, {}, {}), units)
     (idle,) = policies.unused_units(state, {"c1": policy})
     assert idle.startswith("no cluster's scheduling policy has our units")
+
+
+@pytest.mark.parametrize(
+    ("leader", "error", "kinds"),
+    [
+        ("a:1", "cluster blue: no answer", ["enforcer_fails"]),
+        ("a:1", None, []),
+        # Of one that runs no more the last cycle is no matter.
+        (None, "cluster blue: no answer", []),
+    ],
+)
+def test_an_enforcer_that_fails_for_a_cluster_is_a_finding(
+    leader: str | None, error: str | None, kinds: list[str]
+) -> None:
+    cycle = CycleRecord(ended="", age_seconds=1.0, error=error)
+    enforcer = EnforcementRecord(mode="enforce", configured_mode="enforce", leader=leader, last_cycle=cycle)
+    found = [one for one in policies.examine_enforcer(enforcer, "x") if isinstance(one, FoundProblem)]
+    assert [one.kind for one in found] == kinds
+    assert all("cluster blue: no answer" in one.sentence for one in found)
 
 
 @pytest.mark.system
