@@ -58,6 +58,8 @@ class Scene:
     #: Actions for it that are under way, and the last that failed in this phase.
     open: tuple[Intent, ...] = ()
     failed: Intent | None = None
+    #: Whether an upgrade of it has ended in this phase.
+    upgraded: bool = False
     #: Why emptying it must not begin; None if every gate is open.
     closed: str | None = None
     #: The administrator's commands; None if they were not run.
@@ -191,12 +193,14 @@ def _working(scene: Scene) -> Decision:
     if scene.run.request.work is Work.NOTHING:
         return Enter(HostPhase.ACTIVATING)
     if scene.status == "up":
+        if scene.update_available and not (scene.open or scene.upgraded):  # others have brought it back
+            return Enter(HostPhase.DRAINING)
         return Enter(HostPhase.CHECKING, draining=False)
     if scene.status == "install_failed":
         return _fail_run(scene, "its upgrade failed, and it is out of service")
     if scene.status != "maintenance" or scene.open:
         return _patient(scene, "is upgraded")
-    if not scene.update_available:
+    if not scene.update_available or scene.run.state is RunState.STOPPING:
         return Enter(HostPhase.ACTIVATING)
     if scene.run.state is RunState.PAUSED:
         return Wait("the run is paused: it is in maintenance")
@@ -252,11 +256,21 @@ def _checking(scene: Scene) -> Decision:
         if scene.run.state is RunState.STOPPING:
             return End(RunState.STOPPED, f"stopped: host {scene.host.name}: {message}")
         return Enter(HostPhase.FAILED, message)
+    if scene.run.state is RunState.STOPPING and (left := _left_undone(scene)):
+        return End(RunState.STOPPED, f"stopped: host {scene.host.name} is up again, and {left}")
     if scene.unsound:
         return _patient(scene, scene.unsound)
     if scene.host.seconds < scene.run.request.soak_seconds and scene.run.state is not RunState.STOPPING:
         return Wait("is up and soaks")
     return Enter(HostPhase.DONE)
+
+
+def _left_undone(scene: Scene) -> str:
+    """What was to be done with a host, and has not begun; empty for nothing."""
+    work = scene.run.request.work
+    if work is Work.UPGRADE and scene.update_available:
+        return "was not upgraded"
+    return "the command was not run" if work is Work.COMMAND and scene.command is None else ""
 
 
 _PHASES = {

@@ -188,6 +188,9 @@ class MaintenanceRuns:
             down=_names(snapshot, (vm for vm in host.stopped if vm in known and known[vm].status == "down")),
             open=asked(),
             failed=ended[-1] if ended and ended[-1].state is IntentState.FAILED else None,
+            upgraded=any(
+                one.kind is IntentKind.UPGRADE_HOST and one.state is IntentState.DONE for one in ended
+            ),
             closed=None if closed is None else str(closed),
             blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
             command=self.commands.status(CommandKind.WORK, run, host),

@@ -166,7 +166,7 @@ def test_a_run_that_is_to_end_leaves_no_host_out_of_service() -> None:
     assert decide(scene(HostPhase.ACTIVATING, **AWAY, **stopping)) == HostAction(
         IntentKind.ACTIVATE_HOST, "h1"
     )
-    assert decide(scene(HostPhase.CHECKING, **stopping)) == Enter(HostPhase.DONE)
+    assert decide(scene(HostPhase.CHECKING, update_available=False, **stopping)) == Enter(HostPhase.DONE)
     assert isinstance(decide(scene(HostPhase.WAITING, **stopping)), End)
 
 
@@ -175,6 +175,45 @@ def test_a_refused_request_is_made_again_after_a_while() -> None:
     again = replace(refused, age_seconds=31.0)
     assert isinstance(decide(scene(HostPhase.DEACTIVATING, failed=refused)), Wait)
     assert decide(scene(HostPhase.DEACTIVATING, failed=again)) == HostAction(IntentKind.DEACTIVATE_HOST, "h1")
+
+
+def test_a_host_that_others_bring_back_before_its_upgrade_is_not_done() -> None:
+    working = HostPhase.WORKING
+    for state in (RunState.RUNNING, RunState.PAUSED, RunState.STOPPING):
+        assert decide(scene(working, state=state)) == Enter(HostPhase.DRAINING)
+    done = Enter(HostPhase.CHECKING, draining=False)
+    # One that has been upgraded may have further updates by now.
+    for known in (
+        {"upgraded": True},
+        {"update_available": False},
+        {"open": (intent(IntentState.ACCEPTED, 1.0),)},
+    ):
+        assert decide(scene(working, **known)) == done
+
+
+def test_where_the_run_is_stopped_no_upgrade_begins() -> None:
+    stopping: dict[str, Any] = {"state": RunState.STOPPING, **AWAY}
+    assert decide(scene(HostPhase.WORKING, **stopping)) == Enter(HostPhase.ACTIVATING)
+    under_way = scene(HostPhase.WORKING, open=(intent(IntentState.ACCEPTED, 1.0),), **stopping)
+    assert isinstance(decide(under_way), Wait)
+
+
+@pytest.mark.parametrize(
+    ("work", "known", "said"),
+    [
+        (Work.UPGRADE, {}, "stopped: host h1 is up again, and was not upgraded"),
+        (Work.COMMAND, {}, "stopped: host h1 is up again, and the command was not run"),
+        (Work.UPGRADE, {"update_available": False}, ""),
+        (Work.COMMAND, {"command": CommandStatus(0)}, ""),
+        (Work.NOTHING, {}, ""),
+    ],
+)
+def test_a_host_whose_work_a_stop_came_before_is_not_done(
+    work: Work, known: dict[str, Any], said: str
+) -> None:
+    asked = MaintenanceRequest(work=work)
+    found = decide(scene(HostPhase.CHECKING, state=RunState.STOPPING, request=asked, **known))
+    assert found == (End(RunState.STOPPED, said) if said else Enter(HostPhase.DONE))
 
 
 def test_a_command_in_place_of_the_upgrade() -> None:

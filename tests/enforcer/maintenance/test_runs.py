@@ -157,6 +157,16 @@ def test_a_host_that_somebody_deactivates_meanwhile_goes_on_from_there(tmp_path:
         assert played.all_up
 
 
+@pytest.mark.system
+def test_a_host_that_somebody_activates_before_its_upgrade_is_upgraded_all_the_same(tmp_path: Path) -> None:
+    with stage(tmp_path, STATE) as played:
+        played.began().play(LONG, reached=lambda: played.phases[0] == "working")
+        played.engine.hosts.activate("h1")
+        played.play(LONG)
+        assert (played.run.state, played.phases, played.all_up) == (RunState.DONE, ["done", "done"], True)
+        assert [played.codes(name).count(_UPGRADED) for name in ("h1", "h2")] == [1, 1]
+
+
 #: A thread of a dead process ends as well, and pytest reports that.
 dies = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
