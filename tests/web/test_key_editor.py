@@ -3,17 +3,28 @@
 import html
 import json
 import re
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from ovirt_placement import config
+from ovirt_placement.answers.keys.change import to_set
 from ovirt_placement.cli.main import main as placement
-from ovirt_placement.model import DataCenter, SchedulingPolicy
-from ovirt_placement.store.keys import KeyStore
+from ovirt_placement.model import DataCenter, Disk, SchedulingPolicy, Snapshot
+from ovirt_placement.store.keys import KeyChange, KeyStore
 from ovirt_placement.store.user_actions import UserActionStore
+from ovirt_placement_web.views.keys import _Wanted
+from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.core.entities import BY_NAME, user_id
+from ovirt_simulator.http.server import serve
 from tests.builders import cluster, host, snapshot, vm
+from tests.configuration import write_configuration
 from tests.portal import Portal
+from tests.scenarios.stage import START
 from tests.web.running import HOSTILE, Answer, Page, check_preview, words
 
 HEEDING = SchedulingPolicy(filters=("PlacementKeyFilter",), weights={"PlacementKeyWeight": 100})
@@ -201,6 +212,26 @@ def test_what_may_not_be_set_is_refused_as_by_the_command(
     assert 'name="do"' not in answer.text
     assert page.ask("/keys/set", cookie=cookie, form=done).status in {400, 409}
     assert standing(page, "BAD") == {}
+
+
+def test_what_keys_refer_to_is_read_and_nothing_that_was_measured_is_lost(tmp_path: Path) -> None:
+    """A key on a disk's profile: the published state knows the load of hosts, and no disks."""
+    measured = snapshot(cluster("c1"), host("h1", cluster="c1", cpu_percent=70.0), vm("a", cluster="c1"))
+    disk = Disk(id="d", bootable=True, profile="gold")
+    real = replace(measured, vms=tuple(replace(one, disks=(disk,)) for one in measured.vms))
+    foreseen: list[Snapshot] = []
+    with closing(serve(Engine.from_snapshot(real, clock=START))) as server:
+        loaded = config.load(write_configuration(tmp_path, server.api_url))
+        made = SimpleNamespace(foreseen=lambda before, change: foreseen.append(before))
+        asked: Any = SimpleNamespace(site=SimpleNamespace(config=loaded, made=made), snapshot=measured)
+
+        def decide(state: Snapshot) -> KeyChange:
+            return to_set(state, "FAST", "1", "5", ("disk_offer", "gold"), "operator")
+
+        _Wanted(asked, "disk_offer", ("gold",), (), decide).foresee()
+    (found,) = foreseen
+    assert found.hosts[0].cpu_percent == 70.0
+    assert found.vms[0].disks[0].profile == "gold"
 
 
 def lines(text: str) -> set[str]:

@@ -86,6 +86,22 @@ def test_a_cluster_works_again_once_it_is_planned(
     ]
 
 
+@pytest.mark.parametrize("planning", [False, True])
+def test_what_runs_in_a_cluster_that_failed_is_followed_once_it_is_planned_again(
+    planning: bool, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was left alone until its pause was over, however long the plan takes."""
+    bench.cycles()
+    followed: list[str] = []
+    executor = bench.daemon.parts.executor
+    monkeypatch.setattr(executor, "follow", lambda due: followed.extend(one.cluster for one in due))
+    work, settings = bench.daemon._clusters["one"], bench.daemon.parts.settings
+    work.retry_state.fail(CallFailed("no answer"), bench.daemon.parts.clock(), settings.interval_seconds)
+    monkeypatch.setattr(type(work), "planning", planning)
+    bench.daemon._follow(bench.store.open_intents())
+    assert sorted(followed) == (["one", "two"] if planning else ["two"])
+
+
 class FailingWatcher:
     """A watcher that fails at each reading."""
 
