@@ -127,6 +127,8 @@ FAILED = codes(
 )
 #: Of a migration that did not begin: what the engine would not have, or found no host for.
 REFUSED = FAILED | codes("VM_MIGRATION_NO_VDS_TO_MIGRATE_TO")
+#: Of a migration that had begun, whatever else is known of it: nobody refused it.
+BROKE_OFF = codes("VM_MIGRATION_ABORT VM_MIGRATION_TO_SERVER_FAILED")
 CANCELLED = codes("VM_CANCEL_MIGRATION")
 #: The engine tried one target without success and looks for another.
 TRIES_ANOTHER_HOST = codes("VM_MIGRATION_TRYING_RERUN")

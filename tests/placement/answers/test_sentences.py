@@ -279,6 +279,32 @@ def test_an_event_stands_with_the_refusal_that_is_nearest(
     assert said == [["event 1"], ["event 2"], ["event 3"]]
 
 
+def test_a_migration_that_began_and_failed_was_refused_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is shown where a moment is asked about, as what happened then."""
+    both = tuple(
+        EngineEvent(
+            id=number, code=code, severity="error", time=NOW + number, description=code.name,
+            correlation_id=None, vm="a", host=None, cluster=None,
+        )
+        for number, code in enumerate(
+            (EventCode.VM_MIGRATION_NO_VDS_TO_MIGRATE_TO, EventCode.VM_MIGRATION_TO_SERVER_FAILED)
+        )
+    )  # fmt: skip
+    known = LatestEvents(both, None)
+    monkeypatch.setattr(at_time, "refusals", lambda state: (known, None))
+    state = ConfiguredState(snapshot(host("h1"), vm("a")), pytest.fail)
+    found = why_now_or_then(state, refused=True, since=NOW - 1, decisions=Path("/nowhere"))
+    assert isinstance(found, RefusedPlacementsDocument)
+    assert [[event.sentence for event in one.events] for one in found.refused] == [[both[0].description]]
+    (asked,) = state.snapshot.vms
+    record = Path("/dev/null")
+    there = at_time.decisions_at(state.snapshot, asked, record, NOW, known)
+    assert [event.sentence for event in there.events] == [one.description for one in both]
+    later = at_time.decisions_at(state.snapshot, asked, record, NOW + 3600.0, known)
+    assert later.earlier is not None
+    assert later.earlier.engine.sentence == both[0].description
+
+
 # -- What the engine says of hosts that its filters refused: it may name one of them for all.
 _BEGINS = (
     "Failed to run VM q3: [Cannot run VM. There is no host that satisfies current scheduling constraints."

@@ -311,6 +311,14 @@ def engine_said(event: EngineEvent) -> EngineSaid:
     return EngineSaid(time_text(event.time), event.code, event.code in START_FAILED, event.description)
 
 
+def refusals_of(events: LatestEvents, vm: str | None) -> Iterator[EngineEvent]:
+    """The events by which the engine refused starts and migrations, of one VM or all."""
+    from ovirt_placement.engine.events import BROKE_OFF
+
+    named = (event for event in events.events if event.vm is not None and vm in (None, event.vm))
+    return (event for event in named if event.code not in BROKE_OFF)
+
+
 def near(events: Iterable[EngineEvent], vm: str, begin: float, end: float) -> Iterator[EngineEvent]:
     """The events about a VM from a little before `begin` until a little after `end`."""
     begin, end = begin - NEAR_SECONDS, end + NEAR_SECONDS

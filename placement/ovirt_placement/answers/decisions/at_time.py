@@ -167,7 +167,7 @@ def decisions_at(
     spans = [(moment, moment + _MINUTE_SECONDS), *((one.time, one.time) for one in (before, after) if one)]
     wanted = {event.id: event for span in spans for event in decisions.near(events.events, vm.id, *span)}
     said = [wanted[number] for number in sorted(wanted)]
-    until = (one for one in events.events if one.vm == vm.id and one.time <= moment)
+    until = (one for one in decisions.refusals_of(events, vm.id) if one.time <= moment)
     last = None if said else max(until, key=lambda one: (one.time, one.id), default=None)
     asked_from = min(one.time for one in (before, after) if one) if attempts else moment
     began = begins(record) if before is None else None

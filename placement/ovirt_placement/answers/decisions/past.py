@@ -24,6 +24,7 @@ from ovirt_placement.answers.decisions import (
     engine_said,
     last_decisions,
     past_decision,
+    refusals_of,
     remedies,
     time_text,
 )
@@ -237,8 +238,8 @@ def _refused(state: ConfiguredState, since: float, file: Path | None, only: Vm |
         rows, began, record_error = _Rows(), None, str(error)
     for row in rows.all:
         row.times.sort()  # the clock may have been set
-    for event in events.events:
-        if event.time >= since and event.vm is not None and (only is None or event.vm == only.id):
+    for event in refusals_of(events, None if only is None else only.id):
+        if event.time >= since and event.vm is not None:
             own = (row for row in rows.by_vm[event.vm] if row.decision is not None)
             near = [one for one in own if one.seconds_from(event) <= NEAR_SECONDS]
             near = near or [rows.add(event.vm, event.time, event.description, None)]
