@@ -17,7 +17,15 @@ from msgspec.structs import replace
 from ovirt_placement import rules
 from ovirt_placement.answers import conflicts
 from ovirt_placement.answers.conflicts import judge_rules
-from ovirt_placement.answers.decisions import EngineSaid, at_time, names_one_for_all, said_of_host
+from ovirt_placement.answers.decisions import (
+    EngineSaid,
+    HostInDecision,
+    PastReason,
+    at_time,
+    names_one_for_all,
+    remedies,
+    said_of_host,
+)
 from ovirt_placement.answers.decisions.at_time import DecisionsAtDocument, at_time_text, read_moment
 from ovirt_placement.answers.decisions.past import RefusedPlacementsDocument, why_now_or_then
 from ovirt_placement.answers.group_changes import judge
@@ -33,7 +41,11 @@ from ovirt_placement.planning.maintenance.site import MaintenanceOptions
 from ovirt_placement.planning.plan import Deadline
 from ovirt_placement.planning.solver import contradictions
 from ovirt_placement.rules.affinity.conflicts import find_conflicts
-from ovirt_placement.rules.affinity.filters import HOST_NOT_LISTED, NEGATIVE_PEER_HERE
+from ovirt_placement.rules.affinity.filters import (
+    HOST_NOT_LISTED,
+    NEGATIVE_PEER_HERE,
+    POSITIVE_PEER_ELSEWHERE,
+)
 from ovirt_placement.rules.affinity.groups import GROUP_VIOLATED_BY_VM
 from ovirt_placement.rules.catalogue import find_violations
 from ovirt_placement.rules.elements.verdict import Reason, ReasonKind, sentence
@@ -303,6 +315,18 @@ def test_a_migration_that_began_and_failed_was_refused_by_nobody(monkeypatch: py
     later = at_time.decisions_at(state.snapshot, asked, record, NOW + 3600.0, known)
     assert later.earlier is not None
     assert later.earlier.engine.sentence == both[0].description
+
+
+@pytest.mark.parametrize(("joined", "kinds"), [("c", ["relax", "relax", "move"]), ("b", ["relax", "relax"])])
+def test_a_vm_that_another_must_join_is_not_to_run_elsewhere(joined: str, kinds: list[str]) -> None:
+    """Two groups contradict each other: with its peer gone the host is refused for the other one."""
+
+    def dropped(name: str, kind: ReasonKind, peer: str) -> HostInDecision:
+        reason = PastReason("AffinityFilter", kind.name, Named(kind.name, kind.name), Named(peer, peer), "")
+        return HostInDecision(Named(name, name), ("AffinityFilter",), (reason,), {})
+
+    hosts = dropped("h1", NEGATIVE_PEER_HERE, "b"), dropped("h2", POSITIVE_PEER_ELSEWHERE, joined)
+    assert sorted(way.kind for way in remedies(hosts)) == sorted(kinds)
 
 
 # -- What the engine says of hosts that its filters refused: it may name one of them for all.

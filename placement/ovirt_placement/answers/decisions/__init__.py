@@ -15,7 +15,7 @@ from ovirt_placement.answers.proxy import BALANCE, FILTERS, WEIGHTS, LoggedDecis
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.model.names import Named, group_name, host_name, named_host, named_hosts, vm_name
 from ovirt_placement.model.record import From, Record, with_names
-from ovirt_placement.rules.affinity.filters import NEGATIVE_PEER_HERE
+from ovirt_placement.rules.affinity.filters import NEGATIVE_PEER_HERE, POSITIVE_PEER_ELSEWHERE
 
 if TYPE_CHECKING:
     from ovirt_placement.engine.events import EngineEvent, LatestEvents
@@ -218,8 +218,16 @@ def remedies(hosts: tuple[HostInDecision, ...]) -> tuple[Remedy, ...]:
     """The smallest changes, those first that let most hosts pass; none where any host passed."""
     if any(not one.dropped_by for one in hosts):
         return ()
+    joined = {
+        reason.vm.id
+        for one in hosts
+        for reason in one.reasons
+        if reason.vm and reason.kind == POSITIVE_PEER_ELSEWHERE.name
+    }
+    moves = _remedies(hosts, "move", "with {} on another host", _moves)
     found = (
-        *_remedies(hosts, "move", "with {} on another host", _moves),
+        # It would have to be on that host, too.
+        *(one for one in moves if joined.isdisjoint(one.what)),
         *_remedies(hosts, "relax", "without {}", _rules),
     )
     return tuple(sorted(found, key=lambda way: (len(way.what), -len(way.hosts)))[:_MOST_REMEDIES])
