@@ -93,13 +93,6 @@ class World:
         """End the daemon, and return its exit status."""
         return self._processes.stop(_ENFORCER)
 
-    def kill_enforcer(self) -> None:
-        self._processes.kill(_ENFORCER)
-
-    @property
-    def enforcer_log(self) -> str:
-        return self._processes.log(_ENFORCER).read_text()
-
     def start(self, vm: str, host: str | None = None) -> str:
         """Start a VM, where the engine chooses if on no host, and return its host."""
         policy = types.VmPlacementPolicy(hosts=[types.Host(id=host)]) if host else None
@@ -133,18 +126,6 @@ class World:
 
     def host_of(self, vm: str) -> str:
         return str(self._vms.vm_service(vm).get().host.id)
-
-    def events(self, code: int) -> list[str]:
-        """What the events of this code say."""
-        return [event.description for event in self._system.events_service().list() if event.code == code]
-
-    def until_reported(self, code: int, *words: str) -> None:
-        """Wait until an event says all of this."""
-
-        def reported() -> bool:
-            return any(all(word in description for word in words) for description in self.events(code))
-
-        self.until(reported, f"event {code} with {words}")
 
     def until_called(self, method: str, times: int, *vms: str) -> None:
         """Wait until the proxy's log, which is written after the answer, shows this many calls about each VM.

@@ -25,8 +25,6 @@ SLIPS = Path(__file__).with_name("slips")
 QUICK = "not system and not nightly and not timing"
 SYSTEM = "system and not nightly and not timing"
 SOURCES = ("service", "placement", "proxy", "enforcer", "web", "simulator")
-#: It fails of every slip.
-_NOT_ITSELF = ("--ignore", "tests/mutations")
 #: A slip can make a test wait for ever: that notices it, too.
 _PYTEST = (
     *("-x", "-q", "-p", "no:cacheprovider", "--timeout", "120", "--hypothesis-seed", "0"),

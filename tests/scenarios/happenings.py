@@ -13,7 +13,7 @@ import msgspec
 from ovirt_enforcer.cli import main
 from ovirt_placement.cli.changes import login_name
 from ovirt_placement.model import AffinityRule
-from ovirt_simulator.core.backend import MigrationFault, UpgradeFault
+from ovirt_simulator.core.backend import MigrationFault
 from ovirt_simulator.core.engine import Engine
 from ovirt_simulator.http.control import Disturbance
 from ovirt_simulator.http.server import Server
@@ -62,10 +62,6 @@ class Happenings:
         for host in hosts:
             self.engine.host_upgrades.offer(host)
             self.engine.host_upgrades.check(host)
-
-    def fail_upgrades(self, **fault: Any) -> None:
-        host = fault.pop("host", None)
-        self.engine.faults.expect(UpgradeFault(**fault), identity=host)
 
     def ovirt_enforcer(self, line: str, into: str | None = None) -> str:
         """Run a command; what it prints goes into a file next to the configuration, if one is named.
