@@ -51,6 +51,8 @@ _HEADERS = {
     "Accept": "application/xml",
 }
 _CHANGED = frozenset({HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED})
+#: What ends a request: sorted already, or as it was raised.
+_FAILURES: tuple[type[Exception], ...] = (UserError, *SDK_ERRORS)
 #: For so long a request under way is waited for when the connection closes.
 _LAST_SECONDS = 1.2
 
@@ -180,7 +182,8 @@ class EngineConnection:
     def session(self, path: str = "") -> Iterator[Session]:
         """Lend one that is logged in, for the services of the SDK; `path` is what a failure names.
 
-        Unless the engine has answered, it is dropped afterwards: it holds the request still; its token stays.
+        Unless the engine has answered, it is dropped afterwards, with its connection, which may lead to what
+        answers in the engine's place; its token stays.
         """
         with self._changed:
             self._in_use += 1
@@ -190,9 +193,9 @@ class EngineConnection:
             session = session or self._open()  # which holds up no other thread
             yield session
             usable = True
-        except SDK_ERRORS as error:
-            failure = failure_of(error, self.settings, path)
-            usable = isinstance(failure, EngineFault)
+        except _FAILURES as error:
+            failure = error if isinstance(error, UserError) else failure_of(error, self.settings, path)
+            usable = isinstance(failure, EngineFault) and (bool(failure.fault) or failure.code == 404)
             raise failure from None
         finally:
             self._give_back(session, usable=usable)
@@ -200,21 +203,25 @@ class EngineConnection:
     def get(self, path: str, **query: str | int | bool) -> bytes:
         """Read `/vms` and the like as the XML that the engine sent."""
         words = {name: _word(value) for name, value in query.items()}
-        answer = self._send("GET", path, words)
-        if answer.status == HTTPStatus.OK and _is_xml(answer.content_type):
-            return answer.body
-        raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
+        return self._send("GET", path, words, None, _is_document)
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
-        answer = self._send(method, path, {}, body or None)
-        if answer.status in _CHANGED:
-            return answer.body
-        raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
+        return self._send(method, path, {}, body or None, lambda answer: answer.status in _CHANGED)
 
-    def _send(self, method: str, path: str, query: Mapping[str, str], body: bytes | None = None) -> Answer:
+    def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: bytes | None,
+        is_wanted: Callable[[Answer], bool],
+    ) -> bytes:
         with self.session(path) as session:
-            return session.ask(method, path, query, body)
+            answer = session.ask(method, path, query, body)
+            if is_wanted(answer):
+                return answer.body
+            raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
 
     def _give_back(self, session: Session | None, *, usable: bool) -> None:
         """Keep it for the next request; what has closed it may have closed those that rest, too."""
@@ -282,6 +289,10 @@ def _address(settings: EngineSettings) -> tuple[str, str]:
 
 def _word(value: str | int | bool) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _is_document(answer: Answer) -> bool:
+    return answer.status == HTTPStatus.OK and _is_xml(answer.content_type)
 
 
 def _is_xml(content_type: str) -> bool:

@@ -300,6 +300,12 @@ class _Response(http.client.HTTPResponse):
         self._adapter = adapter
         self._announced = 0
 
+    def begin(self) -> None:
+        """Read the header, and no answer with a part of it: how long its body is may be in the rest."""
+        super().begin()
+        if self.headers.defects:
+            raise http.client.HTTPException("the header of its answer is cut off, or not valid")
+
     def _read_status(self) -> tuple[str, int, str]:
         found: tuple[str, int, str] = super()._read_status()  # type: ignore[misc]
         if found[1] != http.HTTPStatus.CONTINUE:

@@ -90,6 +90,22 @@ def test_a_connection_lives_on_after_the_engine_was_away() -> None:
         assert connection.get("/vms")
 
 
+@pytest.mark.parametrize("status", [200, 302, 404, 500, 503])
+def test_what_answers_in_the_engines_place_keeps_no_connection(status: int) -> None:
+    """As what shows its own page for as long as a connection to it stands, wherever the name leads by now."""
+    threads = list[threading.Thread]()  # one for each connection
+
+    def answer(path: str) -> tuple[int, bytes] | None:
+        threads.append(threading.current_thread())
+        return (status, b"<html>") if threads[-1] is threads[0] else None
+
+    with answering(answer) as (server, connection):
+        with pytest.raises(UserError):
+            connection.get("/vms")
+        assert connection.get("/vms")
+        assert server.logins == 1
+
+
 def test_what_the_engine_refuses_keeps_its_reason() -> None:
     fault = b"<fault><detail>[One., Two.]</detail><reason>Operation Failed</reason></fault>"
     with (

@@ -180,6 +180,19 @@ def test_junk_is_an_error_that_is_sorted(junk: bytes) -> None:
         connection.get("/vms")
 
 
+@pytest.mark.parametrize("cut", [20, 35, 50])
+def test_an_answer_whose_header_ends_early_is_lost_and_nothing_else_is_logged(
+    cut: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = response(b"{}", "200 OK", "X-A: b")[:cut]
+    with (
+        answered(lambda: iter([answer])) as (_, connection),
+        pytest.raises(EngineAway, match="the engine does not answer"),
+    ):
+        connection.get("/vms")
+    assert not caplog.records
+
+
 SECONDS = 20
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
