@@ -295,7 +295,7 @@ def _ids(named: Iterable[Named]) -> list[str]:
 def _conflicts_text(answer: ConflictsDocument, shown: Shown) -> Iterator[str | Table]:
     if found := [(one.cluster.name, *row) for one in answer.clusters for row in _rows(one)]:
         yield Table(found, ("cluster", "conflict", "rules", "VMs", "hosts", "savable"))
-    elif about := shown.words.get("vm") or shown.words.get("group"):
+    elif about := next(filter(None, map(shown.words.get, ("vm", "group", "clusters"))), None):
         yield f"No conflict concerns {about}."
     else:
         yield "No affinity groups clash, and all hard rules can be satisfied together."

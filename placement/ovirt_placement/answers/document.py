@@ -77,6 +77,10 @@ class Shown(NamedTuple):
     words: Mapping[str, Any] = {}
     state: Any = None
 
+    def asks_for(self, *words: str) -> bool:
+        """Whether any of these words was given: of the rest nothing is known."""
+        return any(self.words.get(word) is not None for word in words)
+
 
 class Folded(str):
     """A line that a terminal folds at words, below an indentation."""

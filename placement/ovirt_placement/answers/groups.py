@@ -283,7 +283,11 @@ def _groups_text(answer: GroupsListDocument, shown: Shown) -> Iterator[str | Tab
     """Of many groups how many stand how, and those that are violated first."""
     groups: Sequence[ListedGroup] = answer.groups
     if not groups:
-        yield "No affinity group is violated." if shown.words.get("violated") else "No affinity groups."
+        some = " that was asked about" if shown.asks_for("clusters", "vm", "host", "group") else ""
+        if shown.words.get("violated"):
+            yield f"No affinity group{some} is violated."
+        else:
+            yield "No such affinity groups." if some else "No affinity groups."
         return
     if not shown.whole and too_many(groups):
         counts = Counter(one.state for one in groups)

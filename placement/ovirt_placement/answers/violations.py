@@ -113,7 +113,7 @@ def _text(answer: ViolationsDocument, shown: Shown) -> Iterator[str | Table]:
         yield table(answer.violations, _COLUMNS)
     yield from (f"Not known yet: {why}." for why in answer.unknown)
     if not (answer.violations or answer.unknown):
-        some = any(shown.words.get(word) is not None for word in ("vm", "host", "group"))
+        some = shown.asks_for("clusters", "vm", "host", "group")
         yield "No rule that was asked about is violated." if some else "No running VM violates a rule."
 
 

@@ -90,7 +90,12 @@ def test_where_orders_accepted_hosts_by_points_with_the_policys_factors(asking: 
     ("command", "sentence"),
     [
         ("violations --vm v1", "No rule that was asked about is violated."),
+        ("violations --cluster cluster1", "No rule that was asked about is violated."),
         ("groups list --violated", "No affinity group is violated."),
+        ("groups list --violated --vm v1", "No affinity group that was asked about is violated."),
+        ("groups list --cluster cluster1", "No such affinity groups."),
+        ("conflicts --cluster cluster1", "No conflict concerns cluster1."),
+        ("keys list --name rack", "No such keys."),
         ("keys check", "No mistakes."),
     ],
 )

@@ -101,7 +101,9 @@ List placement keys: the class (system: the operator's; be: a billing entity's; 
 on, who set it and when.
 """,
     examples="  ovirt-placement keys list --on cluster blue\n",
-    text=lambda answer, _: [keys_table(answer) if answer.keys else "No keys."],
+    text=lambda answer, shown: [
+        keys_table(answer) if answer.keys else "No such keys." if shown.asks_for("name", "on") else "No keys."
+    ],
     reads=Reads.KEYS,
     routes=(Route("/keys", "the placement keys that are set"),),
 )
