@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
 from itertools import combinations, product
 
 import pytest
@@ -173,25 +174,14 @@ def test_all_steps_can_be_taken_and_no_more() -> None:
     assert left_of(Budget(3)) == 3
 
 
-def test_what_a_share_leaves_comes_back() -> None:
-    budget = Budget(10)
-    with budget.share(4) as share:
-        share.spend(3)
-    assert left_of(budget) == 7
-
-
-def test_ended_share_leaves_the_rest_to_others() -> None:
-    budget = Budget(10)
-    with pytest.raises(BudgetSpentError), budget.share(4) as share:
-        share.spend(5)
-    assert left_of(budget) == 6
-
-
-def test_share_is_never_more_than_what_is_left() -> None:
-    budget = Budget(3)
-    with budget.share(100) as share:
-        assert left_of(share) == 3
-    assert left_of(budget) == 0
+@pytest.mark.parametrize(("steps", "part", "spent", "left"), [(10, 4, 3, 7), (10, 4, 5, 6), (3, 100, 4, 0)])
+def test_a_share_ends_alone_and_its_rest_comes_back(steps: int, part: int, spent: int, left: int) -> None:
+    """It is never more than what is left."""
+    budget = Budget(steps)
+    ended = pytest.raises(BudgetSpentError) if spent > min(part, steps) else nullcontext()
+    with ended, budget.share(part) as share:
+        share.spend(spent)
+    assert left_of(budget) == left
 
 
 @given(BLOCKS, ROOMS)

@@ -1,9 +1,6 @@
 """Intents and history: each transition counts once, and a decision stands with what came of it."""
 
 import multiprocessing
-import signal
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
@@ -161,25 +158,6 @@ def test_the_migrations_of_one_request_are_written_down_together_or_not_at_all(s
     assert store.open_intents() == ()
     written = store.prepare([first, second])
     assert [intent.id for intent in store.open_intents()] == [intent.id for intent in written]
-
-
-def test_what_was_written_outlives_who_wrote_it(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path}/store.db"
-    program = (
-        "from ovirt_placement.store.enforcer.intents import Store; from tests.stored import prepared;"
-        f"store = Store({url!r}, engine='default');"
-        "prepared(store, vm='v', cluster='c', source='a', target='b', correlation_id='x', memory_mb=1);"
-        "print('written', flush=True); input()"
-    )
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "written\n"
-        process.send_signal(signal.SIGKILL)
-    survivor = Store(url, engine="default")
-    assert [(intent.vm, intent.state) for intent in survivor.open_intents()] == [("v", PREPARED)]
-    survivor.close()
 
 
 PAIR = {"id": "g1", "name": "pair"}
