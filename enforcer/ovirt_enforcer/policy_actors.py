@@ -21,7 +21,8 @@ from ovirt_placement.rules.elements.rule import Constraint, Rule, accepted_hosts
 from ovirt_placement.rules.elements.verdict import BalanceRequest, Request, decimal_number, whole_number
 from ovirt_placement.rules.engine_affinity import gains, tiers
 from ovirt_placement.rules.engine_weights import ENGINES_WEIGHTS
-from ovirt_placement.rules.ha import BALANCE, OVER_UTILIZATION, balance_ha_vms, balance_vms, measure_of
+from ovirt_placement.rules.failover.balance import BALANCE, balance_vms
+from ovirt_placement.rules.ha import OVER_UTILIZATION, measure_of, measure_spread
 from ovirt_placement.rules.load import LoadLimits, balance_load, limits_of, overloaded
 
 _OURS = BALANCE.name
@@ -311,10 +312,10 @@ def balance(cluster: SimulatedCluster, deadline: Deadline) -> list[SimulatedMigr
 
 def _balance_text(cluster: SimulatedCluster, unit: str, vm: Vm, host: str, limits: LoadLimits) -> str:
     parameters, name = cluster.policy.scheduling_properties, f"host {host_name(host, cluster.snapshot)}"
-    if unit == _OURS:
+    if unit == _OURS and vm.ha and cluster.policy.ha_reservation:
         over = whole_number(parameters, "ha_balance_over_utilization", OVER_UTILIZATION)
-        move = balance_ha_vms(cluster.snapshot, cluster.id, cluster.hosts, over, measure_of(parameters))
-        if move is not None and move.vm == vm.id:
+        measure = measure_of(parameters)
+        if measure_spread(cluster.snapshot, cluster.id, cluster.hosts, over, measure).too_many(host):
             return f"{name} has more than its share of highly available VMs"
     if host in overloaded(cluster.snapshot, cluster.hosts, limits):
         percent = cluster.snapshot.host_by_id[host].cpu_percent or 0

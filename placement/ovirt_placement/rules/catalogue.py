@@ -23,6 +23,7 @@ from ovirt_placement.rules.elements.ranks import Scored, order_hosts
 from ovirt_placement.rules.elements.rule import Allowed, Ask, Constraint, Rule, UnitKind, accepted_hosts
 from ovirt_placement.rules.elements.verdict import Reason, Request, Verdict, Weight, unread
 from ovirt_placement.rules.failover import admission
+from ovirt_placement.rules.failover.balance import BALANCE
 from ovirt_placement.rules.placement_keys.capacity import host_places
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.judgement import HostDecision
@@ -43,7 +44,7 @@ from ovirt_placement.rules.placement_rules.units import hard_constraints
 from ovirt_placement.rules.rule_list import ENGINES_OWN, LISTED, NO_UNITS, those_in_force
 
 #: In the order in which they are asked and listed.
-RULES: tuple[Rule, ...] = (*LISTED, admission.FILTER, admission.WEIGHT)
+RULES: tuple[Rule, ...] = (*LISTED, BALANCE, admission.FILTER, admission.WEIGHT)
 #: Those that we have a policy unit for, by the unit's name.
 UNITS: dict[str, Rule] = {rule.name: rule for rule in RULES if rule.ours}
 

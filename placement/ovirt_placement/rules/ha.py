@@ -1,4 +1,4 @@
-"""Where highly available VMs are and what they use; the weight and the balance that spread them."""
+"""Where highly available VMs are and what they use; the weight that spreads them, and moves that do."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from functools import lru_cache
-from math import ceil, inf
+from math import ceil
 from typing import NamedTuple
 
 from ovirt_placement.lookups import Earlier, continued
 from ovirt_placement.model import Cluster, Snapshot, Vm
-from ovirt_placement.model.snapshot import HOST_STATISTICS, VM_STATISTICS
 from ovirt_placement.rules.affinity.filters import HOST_FILTER, VM_FILTER
 from ovirt_placement.rules.elements.placement import destinations
 from ovirt_placement.rules.elements.ranks import ranked
@@ -19,7 +18,6 @@ from ovirt_placement.rules.elements.resources import cores_of, required_mb
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import (
     BalanceMove,
-    BalanceRequest,
     Reason,
     ReasonKind,
     Request,
@@ -33,16 +31,7 @@ from ovirt_placement.rules.engine_filters import (
     CPU_PINNING_FILTER,
     MEMORY_FILTER,
 )
-from ovirt_placement.rules.load import (
-    admitted,
-    balance_load,
-    choose_move,
-    kept_free,
-    limits_of,
-    may_move,
-    overloaded,
-    overloads,
-)
+from ovirt_placement.rules.load import admitted, choose_move, kept_free, may_move
 from ovirt_placement.rules.placement_keys.units import KEY_FILTER
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER
 
@@ -228,6 +217,9 @@ class Spread(NamedTuple):
     #: From this use on a host holds too many.
     threshold: Fraction
 
+    def too_many(self, host: str) -> bool:
+        return 0 < self.used[host] >= self.threshold
+
 
 def measure_spread(
     snapshot: Snapshot, cluster_id: str, hosts: tuple[str, ...], over_utilization: int, measure: Measure
@@ -254,6 +246,7 @@ def balance_ha_vms(
     candidate_hosts: tuple[str, ...],
     over_utilization: int = OVER_UTILIZATION,
     measure: Measure = Measure.RESOURCES,
+    asking: Asking | None = None,
 ) -> BalanceMove | None:
     """Choose a highly available VM to move; None if the load is even.
 
@@ -266,20 +259,17 @@ def balance_ha_vms(
     if not cluster.ha_reservation or len(candidate_hosts) < 2:
         return None
     now = measure_spread(snapshot, cluster_id, candidate_hosts, over_utilization, measure)
-    asking = _Asking()
+    asking = asking or Asking()
+
+    emptiest = sorted(now.used, key=lambda host: (now.used[host], host))
+    below = [host for host in emptiest if now.used[host] < now.share and not kept_free(snapshot, host)]
 
     def emptiest_first(source: str, vm: Vm) -> tuple[str, ...]:
-        fits = (
-            host
-            for host, there in now.used.items()
-            if there < now.share
-            and there + added(snapshot, vm, host, measure) < now.used[source]
-            and not kept_free(snapshot, host)
-        )
-        return tuple(sorted(fits, key=lambda host: (now.used[host], host)))
+        then = ((host, now.used[host] + added(snapshot, vm, host, measure)) for host in below)
+        return tuple(host for host, figure in then if figure < now.used[source])
 
     def moves() -> Iterator[BalanceMove]:
-        full = [host for host in now.used if now.used[host] and now.used[host] >= now.threshold]
+        full = filter(now.too_many, now.used)
         for source in sorted(full, key=lambda host: (-now.used[host], host)):
             there = snapshot.vms_of_host.get(source, ())
             vms = [vm for vm in there if vm.ha and vm.cluster == cluster_id and may_move(snapshot, vm)]
@@ -296,7 +286,7 @@ def balance_ha_vms(
 _MOST_ASKED = 10_000
 
 
-class _Asking:
+class Asking:
     """Which hosts accept a VM, as long as not too many pairs were asked about."""
 
     def __init__(self) -> None:
@@ -313,45 +303,7 @@ class _Asking:
             return ()
         self._left -= len(hosts)
         fits = tuple(host for host in hosts if not unfit(host))
-        return admitted(snapshot, vm, fits, _FILTERS) if fits else ()
+        return self._admitted(snapshot, vm, fits)
 
-
-def balance_vms(snapshot: Snapshot, request: BalanceRequest) -> BalanceMove | None:
-    """Balance HA first, then load, by moves that neither would take back."""
-    hosts, parameters = request.candidate_hosts, request.parameters
-    clusters = {snapshot.host_by_id[host].cluster for host in hosts if host in snapshot.host_by_id}
-    if len(clusters) != 1:
-        return None
-    (cluster,) = clusters
-    over = whole_number(parameters, "ha_balance_over_utilization", OVER_UTILIZATION)
-    measure = measure_of(parameters)
-    if move := balance_ha_vms(snapshot, cluster, hosts, over, measure):
-        return move
-    reserving = snapshot.cluster_by_id[cluster].ha_reservation
-    spread = measure_spread(snapshot, cluster, hosts, over, measure)
-    limits, asking = limits_of(parameters), _Asking()
-
-    def crowds(vm: Vm, host: str) -> bool:
-        then = spread.used[host] + added(snapshot, vm, host, measure)
-        return reserving and vm.ha and then >= spread.threshold and then > spread.used[vm.host or ""]
-
-    def permitted(state: Snapshot, vm: Vm, targets: tuple[str, ...]) -> tuple[str, ...]:
-        def unfit(host: str) -> bool:
-            return crowds(vm, host) or overloads(state, vm, host, limits)
-
-        return asking.accepted(state, vm, targets, unfit)
-
-    # Only hosts that have been overloaded for as long as the policy asks.
-    minutes = whole_number(parameters, "ha_balance_cpu_over_commit_duration_minutes", 2)
-    now = overloaded(snapshot, hosts, limits)
-    busy = frozenset(host for host in now if request.overloaded_minutes.get(host, inf) >= minutes)
-    return balance_load(snapshot, cluster, hosts, limits, busy, permitted)
-
-
-BALANCE = Rule(
-    name="HaReservationBalance",
-    kind=UnitKind.BALANCE,
-    twins=("None", "OptimalForEvenDistribution"),
-    reads=frozenset((HOST_STATISTICS, VM_STATISTICS)),
-    balance=balance_vms,
-)
+    def _admitted(self, snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
+        return admitted(snapshot, vm, hosts, _FILTERS) if hosts else ()

@@ -16,7 +16,7 @@ from ovirt_placement.rules.engine_filters import (
     PIN_TO_HOST_FILTER,
     STATUS_FILTER,
 )
-from ovirt_placement.rules.ha import BALANCE, HA_WEIGHT
+from ovirt_placement.rules.ha import HA_WEIGHT
 from ovirt_placement.rules.placement_keys.units import CHAIN_WEIGHT, KEY_FILTER, KEY_WEIGHT
 from ovirt_placement.rules.placement_rules.units import RULE_FILTER, RULE_WEIGHT
 
@@ -39,7 +39,6 @@ LISTED: tuple[Rule, ...] = (
     RULE_WEIGHT,
     HA_WEIGHT,
     KEY_WEIGHT,
-    BALANCE,
 )
 
 #: The engine's own affinity filters, where they differ from ours. They are taken to stand in every policy, as

@@ -12,14 +12,8 @@ from msgspec.structs import replace
 from ovirt_placement.model import Host, Snapshot, Vm
 from ovirt_placement.rules import ha
 from ovirt_placement.rules.elements.verdict import BalanceMove, BalanceRequest, Reason, Request
-from ovirt_placement.rules.ha import (
-    HA_RESOURCES_HERE,
-    HA_VMS_HERE,
-    Measure,
-    balance_ha_vms,
-    balance_vms,
-    rank_hosts,
-)
+from ovirt_placement.rules.failover.balance import balance_vms
+from ovirt_placement.rules.ha import HA_RESOURCES_HERE, HA_VMS_HERE, Measure, balance_ha_vms, rank_hosts
 from tests.builders import APART, CLUSTER, TOGETHER, Part, cluster, group, host, needed_mb, rule, snapshot, vm
 from tests.placement.rules.strategies import HOSTS, VMS, snapshots
 

@@ -51,7 +51,7 @@ from ovirt_placement.rules.failover.outcomes import (
 #: Steps for what is known of a cluster as it is: some two seconds in the worst case.
 _KNOWN_STEPS = 80_000
 #: This many VMs and hosts of a state cost one step when it is made.
-_PER_STEP = 4
+PER_STEP = 4
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Reserve:
         if alone is not None and self.bears(alone, host, budget):
             return None
         after = World(self.snapshot).come_to(vms, host).snapshot
-        budget.spend((len(after.vms) + len(after.hosts)) // _PER_STEP)
+        budget.spend((len(after.vms) + len(after.hosts)) // PER_STEP)
         measure = Starts(after, self.cluster)
         for sweep in self.sweeps:
             if sweep.failures == 1:
@@ -194,7 +194,7 @@ class Reserve:
         known = True
         for survival in sweep.survivals.values():
             if everything or host in survival.homes.values() or (ha and host in survival.hosts):
-                outcome = _examined(measure, survival.hosts, budget)
+                outcome = examined(measure, survival.hosts, budget)
                 if isinstance(outcome, Loss):
                     return Loss(outcome.hosts, outcome.unplaced, survival.domains)
                 known = known and isinstance(outcome, Survival)
@@ -209,7 +209,7 @@ class Reserve:
         for loss in then.losses.values():
             if any(set(one.hosts) <= set(loss.hosts) for one in sweep.losses.values()):
                 continue
-            if isinstance(_examined(self.measure, loss.hosts, budget), Survival):
+            if isinstance(examined(self.measure, loss.hosts, budget), Survival):
                 return loss
         if then.safe is None and sweep.safe is not None:
             raise BudgetSpentError
@@ -241,7 +241,7 @@ def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[D
     return Reserve(snapshot, cluster, measure, tuple(sweeps))
 
 
-def _examined(measure: Starts, failed: tuple[str, ...], budget: Budget) -> Outcome:
+def examined(measure: Starts, failed: tuple[str, ...], budget: Budget) -> Outcome:
     if budget.left <= 0:
         raise BudgetSpentError
     examined = examine(measure, failed, budget.left)

@@ -166,7 +166,12 @@ class Sweep:
     @property
     def safe(self) -> bool | None:
         """Whether every set is survived; None if that is not known."""
-        return False if self.losses else None if self._unknown or self.open else True
+        return False if self.losses else True if self.ended else None
+
+    @property
+    def ended(self) -> bool:
+        """Whether all is known of every set that contains no smaller one which is lost."""
+        return not (self._unknown or self.open)
 
     def _judge(self) -> None:
         """Judge the sets of a size if all smaller ones have been."""
