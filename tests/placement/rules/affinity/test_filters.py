@@ -237,9 +237,9 @@ def test_a_vm_that_a_group_names_twice_is_one_member() -> None:
     assert [one.offenders for one in find_violations(old, CLUSTER)] == [("a",)]
 
 
-def test_split_positive_group_names_who_is_where_and_the_minority() -> None:
+def test_split_positive_group_names_who_is_where_up_or_not_and_the_minority() -> None:
     state = snapshot(
-        *THREE_HOSTS, vm("a", "h1"), vm("b", "h2"), vm("c", "h2"), vm("d"),
+        host("h1"), host("h2", status="non_responsive"), vm("a", "h1"), vm("b", "h2"), vm("c", "h2"), vm("d"),
         group("g", TOGETHER, "a b c d", priority=3.0),
     )  # fmt: skip
     assert find_violations(state, CLUSTER) == (
@@ -254,8 +254,8 @@ def test_split_positive_group_names_who_is_where_and_the_minority() -> None:
             violated=("g",),
             locations=(
                 Location("a", "h1", host_up=True),
-                Location("b", "h2", host_up=True),
-                Location("c", "h2", host_up=True),
+                Location("b", "h2", host_up=False),
+                Location("c", "h2", host_up=False),
             ),
             offenders=("a",),
         ),
@@ -288,12 +288,6 @@ def test_hard_come_first_then_host_rules_then_priority() -> None:
     )  # fmt: skip
     found = " ".join(name for (name,) in violated(state))
     assert found == "hard-host hard soft-host soft-high soft-low"
-
-
-def test_member_on_a_host_that_is_not_up_counts_and_is_marked() -> None:
-    hosts, vms = (host("h1"), host("h2", status="non_responsive")), (vm("a", "h1"), vm("b", "h2"))
-    (found,) = find_violations(snapshot(*hosts, *vms, group("g", TOGETHER, "a b")), CLUSTER)
-    assert [(at.vm, at.host_up) for at in found.locations] == [("a", True), ("b", False)]
 
 
 def test_legacy_label_is_a_hard_host_rule_and_ignored_without_hosts() -> None:
