@@ -14,7 +14,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from contextlib import redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from importlib import import_module
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -88,10 +88,11 @@ def guarded(command: str, run: Callable[[], int]) -> int:
     What the terminal's encoding lacks is written as escapes: a name in another script is no mistake. What
     names hold can steer neither a terminal nor a later reader of a file.
     """
-    stream = sys.stdout
-    if hasattr(stream, "reconfigure"):
-        stream.reconfigure(errors="backslashreplace")
-    with redirect_stdout(None if stream is None else legible(stream, styled=stream.isatty())):
+    with ExitStack() as held:
+        stream = sys.stdout or held.enter_context(open(os.devnull, "w"))  # None where it was closed
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+        held.enter_context(redirect_stdout(legible(stream, styled=stream.isatty())))
         try:
             return _guarded(command, run)
         finally:
@@ -124,8 +125,7 @@ def _guarded(command: str, run: Callable[[], int]) -> int:
     _end_when_exhausted()
     try:
         status = end_if_exhausted(run)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
     except UserError as error:
         complain(command, str(error))
         return EXIT_STATUS

@@ -11,7 +11,7 @@ import pytest
 
 from ovirt_placement.model import state_file
 from ovirt_service.errors import EXIT_STATUS
-from ovirt_service.process import BackgroundThread
+from ovirt_service.process import BackgroundThread, guarded
 from tests.builders import APART, group, host, snapshot, vm
 from tests.paths import PLUGINS
 
@@ -66,6 +66,12 @@ def test_a_full_disk_is_reported_and_is_no_answer(state: str, number: int) -> No
     with open("/dev/full", "w") as full:
         found = ended(arguments, full.fileno())
     assert found == (2, f"{arguments[0]}: cannot write the answer: No space left on device\n")
+
+
+def test_what_is_written_without_an_output_goes_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of `ovirt-placement snapshot >&-`."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert guarded("command", lambda: min(0, sys.stdout.buffer.write(b"answer"))) == 0
 
 
 def test_a_name_that_the_terminal_cannot_write_is_escaped(state: str) -> None:
