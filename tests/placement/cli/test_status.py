@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from ovirt_placement import config
 from ovirt_placement.answers import document
 from ovirt_placement.answers.question import ConfiguredState
+from ovirt_placement.answers.status import enforcement
 from ovirt_placement.answers.status.clusters import cluster_status
 from ovirt_placement.answers.status.ha_report import check_ha
 from ovirt_placement.answers.status.history import MOST_POINTS, trend
@@ -33,7 +34,7 @@ from tests.placement.cli.documents import plain
 from tests.placement.cli.live_engine import Starting, StateAsking
 from tests.placement.sockets import refusing_port
 from tests.plugins.published import Publisher
-from tests.stored import prepared
+from tests.stored import listening, prepared
 
 # -- `status` on a state file, on what an inventory publishes, and on an engine that nobody follows.
 STATE = snapshot(
@@ -341,3 +342,13 @@ def test_a_column_is_as_short_as_the_columns_allow(span: int, more: int, start: 
     (found,) = answer.clusters
     assert len(found.points) == -(-hours // shortest) <= MOST_POINTS
     assert sum(point.activity.migrations for point in found.points) == hours
+
+
+def test_what_the_store_says_is_asked_over_one_connection(tmp_path: Path) -> None:
+    """To a server that is far away each takes a second or more."""
+    found = config.load(write_configuration(tmp_path, "http://127.0.0.1/ovirt-engine/api"))
+    PauseStore(found.store.url, engine="default", patience_seconds=5).pauses()
+    made: list[object] = []
+    with listening(connect=lambda *of: made.append(of)):
+        assert enforcement(found, STATE).error is None
+    assert len(made) == 1

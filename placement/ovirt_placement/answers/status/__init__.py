@@ -170,13 +170,15 @@ def _read(config: Config, snapshot: Snapshot, here: EnforcementRecord) -> Enforc
         return f"{where} at {utc_text(intent.updated)}: {intent.reason or 'no reason is known'}"
 
     try:
-        lately = ask(Store, lambda store: store.history(within_seconds=LATELY_SECONDS))
-        under_way = len(ask(Store, Store.open_intents))
-        last = ask(LeaseStore, LeaseStore.read)
-        paused = tuple(pause.sentence for pause in ask(PauseStore, PauseStore.pauses))
-        plans = ask(ApprovalStore, ApprovalStore.waiting)
-        cycle = ask(CycleStore, CycleStore.last)
-        its_own = ask(EnforcerSettingsStore, EnforcerSettingsStore.leader_settings)
+        # As long as one part is open, the others share its connection.
+        with opened(Store, config, patience_seconds=_PATIENCE_SECONDS, create=False):
+            lately = ask(Store, lambda store: store.history(within_seconds=LATELY_SECONDS))
+            under_way = len(ask(Store, Store.open_intents))
+            last = ask(LeaseStore, LeaseStore.read)
+            paused = tuple(pause.sentence for pause in ask(PauseStore, PauseStore.pauses))
+            plans = ask(ApprovalStore, ApprovalStore.waiting)
+            cycle = ask(CycleStore, CycleStore.last)
+            its_own = ask(EnforcerSettingsStore, EnforcerSettingsStore.leader_settings)
     except StoreUnmade:
         return here
     leads = last if last is not None and last.left_seconds > 0 else None
