@@ -12,6 +12,7 @@ from ovirt_placement.store.enforcer.history import HistoryStore, StepOutcome
 from ovirt_placement.store.enforcer.intents import ImpossibleTransition, Store
 from ovirt_placement.store.sql import schema
 from ovirt_placement.store.sql.access import EngineRows, StoreAccess
+from ovirt_placement.store.sql.connections import find_server_fault, parse_url
 from ovirt_placement.store.sql.database import Database, StoreAway
 from ovirt_placement.store.sql.schema import metadata, missing_vms, schema_version
 from ovirt_service.errors import UserError
@@ -166,3 +167,20 @@ def test_tables_that_another_made_are_seen_by_a_connection_that_found_none(url: 
     with database(url) as connection:
         versions = connection.exec_driver_sql("SELECT version FROM schema_version").scalars()
         assert [*versions] == [schema.VERSION]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'connection to server at "10.0.0.1", port 5432 failed: Connection reset by peer',
+        "could not receive data from server: Connection timed out",
+        'connection to server at "10.0.0.1", port 5432 failed: No route to host',
+        'connection to server at "10.0.0.1", port 5432 failed: Network is unreachable',
+        "SSL SYSCALL error: EOF detected",
+    ],
+)
+def test_a_network_that_ends_a_connection_is_a_server_that_does_not_answer(said: str) -> None:
+    """In libpq's words, which has no code for it."""
+    fault = find_server_fault(parse_url("postgresql://u@10.0.0.1/placement"), "", said)
+    assert fault is not None
+    assert "does not answer" in fault.what

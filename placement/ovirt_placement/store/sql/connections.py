@@ -256,7 +256,10 @@ def find_server_fault(url: URL, code: str, reason: str) -> Fault | None:
         ),
         (
             "08|57P",
-            "onnection refused|No such file|timeout expired|translate host|closed the connection",
+            (
+                "onnection refused|No such file|timeout expired|translate host|closed the connection"
+                "|reset by peer|timed out|No route|unreachable|EOF detected"
+            ),
             "the server does not answer",
             "systemctl status postgresql on its machine shows whether it runs; [store] url says where it is",
         ),
