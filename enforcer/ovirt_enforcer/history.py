@@ -81,9 +81,9 @@ def selected(
             and (not wanted.name or about(plan, wanted))
         ),
         tuple(
-            one
-            for one, named in ids
-            if cluster in (None, one.cluster) and (not wanted.name or any(map(wanted.means, named)))
+            migration
+            for migration, named in ids
+            if cluster in (None, migration.cluster) and (not wanted.name or any(map(wanted.means, named)))
         ),
     )
 
@@ -104,9 +104,9 @@ def user_actions_about(
 ) -> tuple[UserAction, ...]:
     known = {plan.id for plan in plans}
     return tuple(
-        one
-        for one in actions
-        if name in ("", one.subject, one.cluster, one.cluster_name) or one.plan in known
+        action
+        for action in actions
+        if name in ("", action.subject, action.cluster, action.cluster_name) or action.plan in known
     )
 
 
@@ -311,12 +311,12 @@ def why_not(known: KnownHistory, vm: Annotated[Vm, THE_VM]) -> WhyNot:
         because=tuple(_because(vm, known)) if violations else (),
         rules=tuple(
             UnrepairedRule(
-                rule=f"{group_names(one.groups, known.snapshot)}: {one.constraint.asks}",
-                hard=one.hard,
-                offends=vm.id in one.offenders,
-                because=tuple(_why_unrepaired(one, known, plan)),
+                rule=f"{group_names(violation.groups, known.snapshot)}: {violation.constraint.asks}",
+                hard=violation.hard,
+                offends=vm.id in violation.offenders,
+                because=tuple(_why_unrepaired(violation, known, plan)),
             )
-            for one in violations
+            for violation in violations
         ),
     )
 

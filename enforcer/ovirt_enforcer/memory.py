@@ -230,8 +230,8 @@ def way_back(config: Config, snapshot: Snapshot, record: PlanRecord) -> PlansBac
 def moved_by(record: PlanRecord) -> tuple[Moved, ...]:
     """What became of the VMs that a plan moved: where each began, and where the plan left it in the end."""
     found: dict[str, Moved] = {}
-    for one in record.migrations:
-        if one.state is IntentState.DONE and one.source is not None:
-            began = found[one.vm].source if one.vm in found else one.source
-            found[one.vm] = Moved(one.vm, began, one.target)
+    for migration in record.migrations:
+        if migration.state is IntentState.DONE and migration.source is not None:
+            began = found[migration.vm].source if migration.vm in found else migration.source
+            found[migration.vm] = Moved(migration.vm, began, migration.target)
     return tuple(found.values())

@@ -95,10 +95,10 @@ class SimulatedCluster:
     def violated(self, vms: Iterable[str] | None = None) -> list[AskedBy]:
         placement, concerned = SnapshotPlacement(self.snapshot), None if vms is None else {*vms}
         return [
-            one
-            for one in self._asked
-            if (concerned is None or not concerned.isdisjoint(one.constraint.vms))
-            and not one.constraint.keeps(placement)
+            asked
+            for asked in self._asked
+            if (concerned is None or not concerned.isdisjoint(asked.constraint.vms))
+            and not asked.constraint.keeps(placement)
         ]
 
     def move(
@@ -164,18 +164,18 @@ def enforce_as_engine(cluster: SimulatedCluster, deadline: Deadline) -> list[Sim
         return []
     snapshot, placement = cluster.snapshot, SnapshotPlacement(cluster.snapshot)
     asking = []
-    for one in cluster.violated((vm,)):
-        rule = one.constraint
+    for asked in cluster.violated((vm,)):
+        rule = asked.constraint
         # Of a rule that gathers VMs the engine might move any of them.
         gathers = rule.positive and rule.family == "vm_affinity"
         if rule.hard is hard and vm in (rule.vms if gathers else rule.offenders(placement)):
-            asking.append(one)
+            asking.append(asked)
     groups = dict.fromkeys(group for one in asking for group in one.constraint.groups)
     reasons = []
-    for one in asking:
-        names = group_names(one.constraint.groups, snapshot)
-        verb = "is" if len(one.constraint.groups) == 1 else "are"
-        reasons.append(f"{names} {verb} violated ({'hard' if hard else 'soft'}: {one.constraint.asks})")
+    for asked in asking:
+        names = group_names(asked.constraint.groups, snapshot)
+        verb = "is" if len(asked.constraint.groups) == 1 else "are"
+        reasons.append(f"{names} {verb} violated ({'hard' if hard else 'soft'}: {asked.constraint.asks})")
     source = snapshot.vm_by_id[vm].host or ""
     units, because = _units(asking, cluster.policy), "; ".join(reasons)
     return cluster.move(Actor.ENGINE, [(vm, source)], target, units, groups, because)
@@ -227,10 +227,11 @@ def best_host(snapshot: Snapshot, vm: Vm, hosts: tuple[str, ...]) -> str | None:
     policy, known = cluster.scheduling_policy, bool(cluster.policy) or cluster.scheduling_policy is not None
     weights: dict[str | None, Mapping[str, int]] = {}
     factors: dict[str, int] = {}
-    for one in ENGINES_WEIGHTS:
-        factor = cluster.policy.get(one.name, 0) if known else one.factor
+    for weight in ENGINES_WEIGHTS:
+        factor = cluster.policy.get(weight.name, 0) if known else weight.factor
         if factor > 0:
-            factors[one.unit], weights[one.unit] = factor, one.scores(snapshot, asked(as_engine=False))
+            factors[weight.unit] = factor
+            weights[weight.unit] = weight.scores(snapshot, asked(as_engine=False))
     for rule in RULES:
         if rule.weight is not None and policy is not None and rule.enabled_in(cluster):
             factors[rule.name] = policy.weights[rule.name]

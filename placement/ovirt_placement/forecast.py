@@ -157,10 +157,10 @@ def changed_policies(
 ) -> Change:
     """With other policies, by cluster, and with the special keys that their clusters are given."""
     clusters = tuple(
-        replace(one, policy=policy.factors, scheduling_policy=policy.external)
-        if (policy := policies.get(one.id))
-        else one
-        for one in state.clusters
+        replace(cluster, policy=policy.factors, scheduling_policy=policy.external)
+        if (policy := policies.get(cluster.id))
+        else cluster
+        for cluster in state.clusters
     )
     after = with_keys(replace(state, clusters=clusters), KeyChange(put=tuple(keys)))
     return Change(after, policies, against)
@@ -191,9 +191,10 @@ def _condition(word: str) -> Condition:
 def holding(conditions: Iterable[Condition], measured: Mapping[str, int | None]) -> tuple[str, ...]:
     """Those that hold, each with what was measured; of what is not known none does."""
     return tuple(
-        f"{one.measure}{one.sign}{one.number} ({value})"
-        for one in conditions
-        if (value := measured[one.measure]) is not None and _OPERATORS[one.sign](value, one.number)
+        f"{condition.measure}{condition.sign}{condition.number} ({value})"
+        for condition in conditions
+        if (value := measured[condition.measure]) is not None
+        and _OPERATORS[condition.sign](value, condition.number)
     )
 
 
@@ -231,11 +232,11 @@ def difference(before: Snapshot, after: Snapshot, cluster: str) -> Difference:
     )
 
 
-def _stays(one: Violation, after: Snapshot) -> bool:
+def _stays(violation: Violation, after: Snapshot) -> bool:
     """Whether a VM that its keys refuse stays on a host that takes none any more, so that none asks there."""
-    if not isinstance(one.constraint, OnAcceptedHosts):
+    if not isinstance(violation.constraint, OnAcceptedHosts):
         return False
-    vms = (after.vm_by_id[vm] for vm in one.offenders if vm in after.vm_by_id)
+    vms = (after.vm_by_id[vm] for vm in violation.offenders if vm in after.vm_by_id)
     return any(vm.host is not None and not after.host_by_id[vm.host].up for vm in vms)
 
 
@@ -245,15 +246,15 @@ def _continues(key: _Key, other: _Key) -> bool:
     return key == other or (shares and key._replace(groups=other.groups) == other)
 
 
-def _is_worse(one: Violation, earlier: Sequence[Violation]) -> bool:
+def _is_worse(violation: Violation, earlier: Sequence[Violation]) -> bool:
     """Whether VMs, or groups taken alone, violate it that did not before."""
     groups = {group for was in earlier for group in was.violated}
     offenders = {vm for was in earlier for vm in was.offenders}
     # Where all of them were to be together before, a draw may say which of them is off.
-    tied = isinstance(one.constraint, Together)
-    asked = tied and any({*one.constraint.vms} <= {*was.constraint.vms} for was in earlier)
-    as_before = asked or offenders.issuperset(one.offenders)
-    return not (earlier and as_before and groups.issuperset(one.violated))
+    tied = isinstance(violation.constraint, Together)
+    asked = tied and any({*violation.constraint.vms} <= {*was.constraint.vms} for was in earlier)
+    as_before = asked or offenders.issuperset(violation.offenders)
+    return not (earlier and as_before and groups.issuperset(violation.violated))
 
 
 def find_barred(
@@ -310,8 +311,8 @@ def _violated(snapshot: Snapshot, cluster: str) -> dict[_Key, Violation]:
     return found
 
 
-def _key(one: Constraint, groups: tuple[str, ...]) -> _Key:
-    return _Key(one.family, groups, one.positive, one.hard)
+def _key(constraint: Constraint, groups: tuple[str, ...]) -> _Key:
+    return _Key(constraint.family, groups, constraint.positive, constraint.hard)
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,14 +195,14 @@ def collisions(question: Question) -> list[dict[str, Any]]:
     names = {id(getattr(EventCode, name)): name for name in dir(EventCode) if name.isupper()}
     return [
         {
-            "type": names[id(one.code)],
-            "savable": one.code.severity == "warning",
-            "groups": [ids[name] for name in one.groups],
-            "vms": list(one.vms),
-            "hosts": list(one.hosts),
-            "negative_vms": list(one.negative_vms),
+            "type": names[id(collision.code)],
+            "savable": collision.code.severity == "warning",
+            "groups": [ids[name] for name in collision.groups],
+            "vms": list(collision.vms),
+            "hosts": list(collision.hosts),
+            "negative_vms": list(collision.negative_vms),
         }
-        for one in find_collisions([flat(state, group) for group in groups])
+        for collision in find_collisions([flat(state, group) for group in groups])
     ]
 
 

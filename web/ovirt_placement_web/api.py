@@ -65,9 +65,10 @@ class Address:
         """By key of the query, the parameter with its name and its type."""
         wanted = self.route.keys
         return {
-            (one.option or f"--{name}")[2:]: (name, one, hint)
-            for name, (one, hint, _) in self.asked.parameters.items()
-            if not one.positional and (one.names is not None if wanted is None else name in wanted)
+            (parameter.option or f"--{name}")[2:]: (name, parameter, hint)
+            for name, (parameter, hint, _) in self.asked.parameters.items()
+            if not parameter.positional
+            and (parameter.names is not None if wanted is None else name in wanted)
         }
 
     @property
@@ -196,10 +197,10 @@ def description(root: str) -> dict[str, Any]:
 def _operation(address: Address) -> dict[str, Any]:
     in_path = re.findall(r"\{(\w+)\}", address.route.path)
     parameters = [_parameter(name, "path", "by name or id", _NAME, required=True) for name in in_path]
-    for name, (_, one, hint) in address.keys.items():
-        text, required = one.help or "", name in address.route.required
+    for name, (_, parameter, hint) in address.keys.items():
+        text, required = parameter.help or "", name in address.route.required
         text = text.removesuffix("; else all") if required else text
-        text += ", by name or id, with commas" if one.names is not None and one.names.many else ""
+        text += ", by name or id, with commas" if parameter.names is not None and parameter.names.many else ""
         schema = _NUMBER if hint is int else _NAME
         parameters.append(_parameter(name, "query", text, schema, required=required))
     summary = address.route.summary or address.asked.summary

@@ -93,9 +93,9 @@ class Moves:
         now = self._clock()
         lately = now - self._looked_at + _SLACK_SECONDS
         ours = {
-            (one.vm, one.target)
-            for one in migrations
-            if one.open or (one.state is IntentState.DONE and one.age_seconds < lately)
+            (migration.vm, migration.target)
+            for migration in migrations
+            if migration.open or (migration.state is IntentState.DONE and migration.age_seconds < lately)
         }
         self._looked_at = now
         serving = {host.id for host in snapshot.hosts if host.status == "up"}

@@ -340,10 +340,10 @@ def _list_pauses(args: argparse.Namespace, pauses: tuple[Pause, ...]) -> int:
         show_json(pauses)
     elif pauses:
         rows = []
-        for one in pauses:
-            until = "resume" if one.until is None else _moment(one.until)
-            where, since = _place_text(one.cluster_name), _moment(one.set_at)
-            rows.append((where, one.set_by, since, until, one.reason))
+        for pause in pauses:
+            until = "resume" if pause.until is None else _moment(pause.until)
+            where, since = _place_text(pause.cluster_name), _moment(pause.set_at)
+            rows.append((where, pause.set_by, since, until, pause.reason))
         show_text([Table(rows, ("paused", "by", "since", "until", "reason"))])
     else:
         print("Nothing is paused.")

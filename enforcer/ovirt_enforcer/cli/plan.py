@@ -188,10 +188,10 @@ def _plan_status(answer: Plans, found: Asked) -> int:
     halves = ((True, Repair.HARD), (False, Repair.SOFT))
     wanted = {hard for hard, repair in halves if repair in found.options.repair}
     if any(
-        doubt(found.snapshot, one.cluster.id)
-        or any(rule.hard in wanted for rule in one.remaining)
-        or (one.reservation is not None and one.reservation.lost)
-        for one in answer.clusters
+        doubt(found.snapshot, plan.cluster.id)
+        or any(rule.hard in wanted for rule in plan.remaining)
+        or (plan.reservation is not None and plan.reservation.lost)
+        for plan in answer.clusters
     ):
         return REMAINS_VIOLATED
     return REPAIRS_ALL if any(one.steps for one in answer.clusters) else 0

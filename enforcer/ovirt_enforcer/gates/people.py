@@ -240,9 +240,9 @@ def _why_held(facts: Facts, group: str, cycles: int) -> str | None:
 def _why_outside(facts: Facts, cluster: str) -> str | None:
     """Outside of the windows of a cluster, where it has any, and within a blackout of it."""
     here = facts.snapshot.cluster_by_id[cluster]
-    for one in _windows_of(here, facts.settings.blackouts):
-        if one.seconds_left(facts.now) > 0:
-            return f'it is within the blackout "{one.start}" for {one.hours:g} h ({one.time_zone})'
+    for window in _windows_of(here, facts.settings.blackouts):
+        if window.seconds_left(facts.now) > 0:
+            return f'it is within the blackout "{window.start}" for {window.hours:g} h ({window.time_zone})'
     opening = _opening(facts, here)
     if opening is None:
         return None

@@ -195,9 +195,9 @@ class MaintenanceRuns:
             blocked_by=self.commands.status(CommandKind.BLOCKED_BY, run, host),
             command=self.commands.status(CommandKind.WORK, run, host),
             lost=tuple(
-                one.name
-                for one in run.hosts
-                if one.phase is HostPhase.DONE and one.host in hosts and not hosts[one.host].up
+                progress.name
+                for progress in run.hosts
+                if progress.phase is HostPhase.DONE and progress.host in hosts and not hosts[progress.host].up
             ),
             unsound=self._unsound(run, snapshot) if host.phase is HostPhase.CHECKING else "",
         )
@@ -205,9 +205,9 @@ class MaintenanceRuns:
     def _unsound(self, run: MaintenanceRun, snapshot: Snapshot) -> str:
         """What is not as it was when the run began: rules, keys and the HA reservation; empty for nothing."""
         violated = [
-            group_names(one.groups, snapshot) or one.constraint.asks
-            for one in find_violations(snapshot, run.cluster)
-            if one.hard and rule_key(one) not in run.violated
+            group_names(violation.groups, snapshot) or violation.constraint.asks
+            for violation in find_violations(snapshot, run.cluster)
+            if violation.hard and rule_key(violation) not in run.violated
         ]
         if violated:
             return f"violated since the run began: {', '.join(violated)}"

@@ -265,11 +265,12 @@ class Sampler:
 
     def judged(self, verdicts: Iterable[ReservationVerdict]) -> None:
         """Take verdicts on HA reservations, those that say something. Raises what stores raise."""
-        for one in verdicts:
-            if one.state in (ReservationState.SAFE, ReservationState.UNSAFE):
-                failures, survived, lost = one.failures, one.failures_survived, one.vms_without_home
+        for verdict in verdicts:
+            if verdict.state in (ReservationState.SAFE, ReservationState.UNSAFE):
+                failures, survived = verdict.failures, verdict.failures_survived
+                lost = verdict.vms_without_home
                 seen = {"ha_failures": failures, "ha_survived": survived, "ha_not_restarted": lost}
-                self._write(one.cluster, one.name, (failures - survived, lost), **seen)
+                self._write(verdict.cluster, verdict.name, (failures - survived, lost), **seen)
 
     def _write(self, cluster: str, name: str, badness: _Badness, **seen: int) -> None:
         """Record it if it is worse than what was written last, or that is old or of another epoch."""

@@ -208,9 +208,9 @@ def _as_far_as_done(record: PlanRecord, order: Approval) -> PlanProgress | None:
     asked = [one for one in record.migrations if one.cause is not Cause.NEVER_ASKED]
     since = [one for one in asked if one.created >= order.set_at]
     running: dict[int, set[str]] = {}
-    for one in since:
-        if one.step and one.state is not IntentState.DONE:
-            running.setdefault(one.step - 1, set()).add(one.vm)
+    for migration in since:
+        if migration.step and migration.state is not IntentState.DONE:
+            running.setdefault(migration.step - 1, set()).add(migration.vm)
     done = {one.step - 1 for one in since if one.step and one.step - 1 not in running}
     if any(one.state is IntentState.FAILED for one in since) or len(done) >= len(plan.steps):
         return None
@@ -252,8 +252,8 @@ def last_plan(reading: Reading, plan: Plan, asked: AskedPlan) -> LastPlan:
 
 def _staying(plan: Plan, snapshot: Snapshot, family: str) -> dict[str, str]:
     return {
-        vm: "; ".join(kept_reasons(vm, one.obstacles, snapshot))
-        for one in plan.remaining
-        if one.family == family
-        for vm in one.vms
+        vm: "; ".join(kept_reasons(vm, remaining.obstacles, snapshot))
+        for remaining in plan.remaining
+        if remaining.family == family
+        for vm in remaining.vms
     }

@@ -143,9 +143,10 @@ class Recorder:
             self.sampler.record_violations(cluster, name, violations)
         before = self._violated.get(cluster, {})
         now = self._violated[cluster] = {
-            one.groups: before.get(one.groups) or {"cluster": name, "rule": group_names(one.groups, snapshot)}
-            for one in violations
-            if one.hard
+            violation.groups: before.get(violation.groups)
+            or {"cluster": name, "rule": group_names(violation.groups, snapshot)}
+            for violation in violations
+            if violation.hard
         }
         fresh = [facts for groups, facts in now.items() if self._reported.is_news((cluster, groups))]
         gone = [groups for groups in before if groups not in now]

@@ -218,24 +218,24 @@ def _present(snapshot: Snapshot) -> Iterator[Seen]:
 
 def _lost(before: Seen, after: Seen | None, snapshot: Snapshot) -> Iterator[LostMembership]:
     kept = set() if after is None else {one.id for one in after.member_of}
-    for one in before.member_of:
-        if one.id not in kept and _is_still_there(one, before.cluster, snapshot):
+    for membership in before.member_of:
+        if membership.id not in kept and _is_still_there(membership, before.cluster, snapshot):
             yield LostMembership(
                 vm=before.vm,
                 vm_name=snapshot.vm_by_id[before.vm].name,
                 cluster=before.cluster,
                 cluster_name=before.cluster_name,
-                kind=one.kind,
-                id=one.id,
-                name=one.name,
+                kind=membership.kind,
+                id=membership.id,
+                name=membership.name,
             )
 
 
-def _is_still_there(one: Membership, cluster: str, snapshot: Snapshot) -> bool:
+def _is_still_there(membership: Membership, cluster: str, snapshot: Snapshot) -> bool:
     """Whether a user could want it back: a group may also have gone with the cluster that its VMs left."""
-    if one.kind is MembershipKind.LABEL:
-        return one.id in snapshot.label_by_id
-    return one.id in snapshot.group_by_id or cluster not in snapshot.cluster_by_id
+    if membership.kind is MembershipKind.LABEL:
+        return membership.id in snapshot.label_by_id
+    return membership.id in snapshot.group_by_id or cluster not in snapshot.cluster_by_id
 
 
 def _has_again(entry: LostMembership, after: Seen | None) -> bool:

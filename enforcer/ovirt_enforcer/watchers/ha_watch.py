@@ -100,14 +100,15 @@ class Announcements:
 
     def deliver(self, clusters: Set[str]) -> None:
         """Have said what may not have been heard. `clusters` are those that the engine has."""
-        for one in self.said():
-            number, receipt = one.number, self._receipts.get(one.number)
-            if one.reported:
+        for announcement in self.said():
+            number, receipt = announcement.number, self._receipts.get(announcement.number)
+            if announcement.reported:
                 continue
             if receipt is None and self._again.get(number, 0.0) <= self.clock():
-                cluster = one.cluster if one.cluster in clusters else None
-                at = time.time() - one.age_seconds
-                notice = Notice(NoticeKind(one.kind), one.facts, cluster=cluster, number=number, at=at)
+                cluster = announcement.cluster if announcement.cluster in clusters else None
+                at = time.time() - announcement.age_seconds
+                kind, facts = NoticeKind(announcement.kind), announcement.facts
+                notice = Notice(kind, facts, cluster=cluster, number=number, at=at)
                 receipt = self._receipts[number] = self.notifications.send(notice)
             if receipt is not None and receipt.over:
                 if receipt.delivered:
@@ -227,9 +228,10 @@ class HaMonitor:
         # Of which something was said that is not taken back, and that are watched no more.
         last = {one.cluster: one for one in self.announced.said()}
         gone = [
-            off(cluster, one.facts["cluster"])
-            for cluster, one in last.items()
-            if one.kind != NoticeKind.HA_ALL_CLEAR and cluster not in {each.cluster for each in judged}
+            off(cluster, announcement.facts["cluster"])
+            for cluster, announcement in last.items()
+            if announcement.kind != NoticeKind.HA_ALL_CLEAR
+            and cluster not in {each.cluster for each in judged}
         ]
         self._standing, self._stood_in, now = {}, reading.epoch, self.clock()
         for verdict in (*judged, *gone):

@@ -154,16 +154,16 @@ def _without_match(
         "affinity group or placement rule": groups,
     }
     tags = {tag for host in snapshot.hosts for tag in host.tags}
-    for one in names:
-        if one.kind == "tag":
+    for name in names:
+        if name.kind == "tag":
             if tagged is not None and not tagged:
                 vm_tags = (tag for vm in snapshot.vms for tag in vm.tags)
-                yield unmatched(one.where, one.kind, one.word, [*tags, *vm_tags])
-        elif one.kind == "host tag":
-            if HOST_TAGS not in snapshot.unread and not any(begins(one.word, tag) for tag in tags):
-                yield unmatched(one.where, "tag of a host", one.word, tags)
-        elif not called(one.word, entities[one.kind]):
-            yield unmatched(one.where, one.kind, one.word, [entity.name for entity in entities[one.kind]])
+                yield unmatched(name.where, name.kind, name.word, [*tags, *vm_tags])
+        elif name.kind == "host tag":
+            if HOST_TAGS not in snapshot.unread and not any(begins(name.word, tag) for tag in tags):
+                yield unmatched(name.where, "tag of a host", name.word, tags)
+        elif not called(name.word, entities[name.kind]):
+            yield unmatched(name.where, name.kind, name.word, [entity.name for entity in entities[name.kind]])
 
 
 def _names_of_policies(snapshot: Snapshot) -> Iterator[ConfiguredName]:

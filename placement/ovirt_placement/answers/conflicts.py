@@ -69,17 +69,17 @@ def _standing(snapshot: Snapshot) -> Snapshot:
     """The state without what changes by itself."""
     hosts = tuple(
         Host(
-            id=one.id, name=one.name, cluster=one.cluster, tags=one.tags, status="up",
-            memory_mb=one.memory_mb, free_mb=one.memory_mb, cpu_percent=None, cores=one.cores,
+            id=host.id, name=host.name, cluster=host.cluster, tags=host.tags, status="up",
+            memory_mb=host.memory_mb, free_mb=host.memory_mb, cpu_percent=None, cores=host.cores,
         )
-        for one in snapshot.hosts
+        for host in snapshot.hosts
     )  # fmt: skip
     vms = tuple(
         replace(
-            one, host=None, status="down", migrating_to=None, running_since=None, usage_mem_percent=None,
+            vm, host=None, status="down", migrating_to=None, running_since=None, usage_mem_percent=None,
             usage_cpu_percent=None,
         )
-        for one in snapshot.vms
+        for vm in snapshot.vms
     )  # fmt: skip
     return replace(snapshot, hosts=hosts, vms=vms, pending=(), draining_hosts=())
 
@@ -118,23 +118,23 @@ def _asked_ids(part: Sequence[Ask]) -> tuple[str, ...]:
 
 
 # -- in words
-def sentence(one: ContradictionFound, *, whole: bool = True) -> str:
-    names = listed(titles(one), whole=whole)
-    together = " together" if len(one.groups) + len(one.keys_of) > 1 else ""
-    return f"{names} cannot be satisfied{together}{remark(one)}"
+def sentence(contradiction: ContradictionFound, *, whole: bool = True) -> str:
+    names = listed(titles(contradiction), whole=whole)
+    together = " together" if len(contradiction.groups) + len(contradiction.keys_of) > 1 else ""
+    return f"{names} cannot be satisfied{together}{remark(contradiction)}"
 
 
-def titles(one: ContradictionFound) -> list[str]:
+def titles(contradiction: ContradictionFound) -> list[str]:
     return [
-        *(group.title for group in one.groups),
-        *(f"placement keys of VM {vm.name}" for vm in one.keys_of),
+        *(group.title for group in contradiction.groups),
+        *(f"placement keys of VM {vm.name}" for vm in contradiction.keys_of),
     ]
 
 
-def remark(one: ContradictionFound) -> str:
+def remark(contradiction: ContradictionFound) -> str:
     """What else is known."""
-    memory = " with the memory that hosts have" if one.memory else ""
-    return memory + ("" if one.smallest else " (perhaps fewer of them cannot)")
+    memory = " with the memory that hosts have" if contradiction.memory else ""
+    return memory + ("" if contradiction.smallest else " (perhaps fewer of them cannot)")
 
 
 # -- Affinity groups that ask for opposite things, and hard rules that cannot all be satisfied together.
@@ -303,9 +303,10 @@ def _conflicts_text(answer: ConflictsDocument, shown: Shown) -> Iterator[str | T
 
 def _rows(found: ClusterConflicts) -> Iterator[tuple[str, ...]]:
     """In words: conflict, groups, VMs, hosts, and whether the engine would save the groups."""
-    for one in found.conflicts:
-        savable = "yes" if one.savable else "no"
-        yield one.sentence, _titles(one.groups), _names(one.vms), _names(one.hosts), savable
+    for conflict in found.conflicts:
+        savable = "yes" if conflict.savable else "no"
+        vms, hosts = _names(conflict.vms), _names(conflict.hosts)
+        yield conflict.sentence, _titles(conflict.groups), vms, hosts, savable
     for each in found.contradictions:
         together = "" if len(titles(each)) == 1 else " together"
         what = f"cannot be satisfied{together}{remark(each)}"

@@ -52,12 +52,12 @@ def _named(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Conflict]:
     for positive_group in sorted(positive, key=lambda each: each != group.id):
         for vm in vms_of[positive_group]:
             groups_of[vm].append(positive_group)
-    for one in find_clashes(snapshot, group.cluster):
-        if one.type is not ConflictType.TOGETHER_AGAINST_APART:
-            yield one
+    for clash in find_clashes(snapshot, group.cluster):
+        if clash.type is not ConflictType.TOGETHER_AGAINST_APART:
+            yield clash
             continue
         alike: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
-        for vm in one.negative_vms:
+        for vm in clash.negative_vms:
             alike[tuple(groups_of[vm])].append(vm)
         kinds = [*alike.values()]
         for number, vms in enumerate(kinds):
@@ -65,8 +65,8 @@ def _named(snapshot: Snapshot, group: AffinityGroup) -> Iterator[Conflict]:
             for others in kinds[number:]:
                 pair = tuple(sorted({*vms, *others}))
                 if len(pair) > 1:
-                    groups = (*one.groups, *chains[others[-1]])
-                    yield Conflict(one.type, groups, pair, negative_vms=pair, savable=one.savable)
+                    groups = (*clash.groups, *chains[others[-1]])
+                    yield Conflict(clash.type, groups, pair, negative_vms=pair, savable=clash.savable)
 
 
 def _chains_from(
@@ -134,10 +134,10 @@ def _remarks(intended: Snapshot, group: AffinityGroup) -> Iterator[tuple[bool, s
         means = "the engine lets no host run its VMs" if hosts.hard else "it is violated"
         yield False, f"the host rule is positive and there are no hosts: {means}"
     yield from _conflicts(intended, group)
-    for one in judge_rules(intended, group.cluster).contradictions:
-        if any(named.id == group.id for named in one.groups):
-            which = ", ".join(sorted(titles(one)))
-            yield False, f"these hard rules cannot be satisfied together{remark(one)}: {which}"
+    for contradiction in judge_rules(intended, group.cluster).contradictions:
+        if any(named.id == group.id for named in contradiction.groups):
+            which = ", ".join(sorted(titles(contradiction)))
+            yield False, f"these hard rules cannot be satisfied together{remark(contradiction)}: {which}"
 
 
 def _refusals(snapshot: Snapshot, group: AffinityGroup, others: Iterable[AffinityGroup]) -> Iterator[str]:
@@ -178,9 +178,9 @@ def _conflicts(intended: Snapshot, group: AffinityGroup) -> Iterator[tuple[bool,
     own = [one.id for one in intended.affinity_groups if one.cluster == group.cluster]
     counted = {vm for one in own for vm in intended.group_vms[one]}
     vms = tuple(replace(vm, cluster=group.cluster) if vm.id in counted else vm for vm in intended.vms)
-    for one in clashes_of(replace(intended, vms=vms), group):
-        text, refused = _conflict_sentence(intended, one, group), one.type in _REFUSED
-        if group.id in one.groups:
+    for conflict in clashes_of(replace(intended, vms=vms), group):
+        text, refused = _conflict_sentence(intended, conflict, group), conflict.type in _REFUSED
+        if group.id in conflict.groups:
             yield refused, text
         elif refused:
             yield True, f"{_THERE_ALREADY}: {text}"

@@ -75,9 +75,9 @@ def differences(before: AffinityGroup, after: AffinityGroup, snapshot: Snapshot)
     for field, word in MEMBER_WORDS.items():
         old, new, known = getattr(before, field), getattr(after, field), table_of(field, snapshot)
         for done, members, others in (("added", new, old), ("removed", old, new)):
-            for one in members:
-                if one not in others:
-                    yield f"{word} {known[one].name if one in known else one} {done}"
+            for member in members:
+                if member not in others:
+                    yield f"{word} {known[member].name if member in known else member} {done}"
 
 
 def rule_of(polarity: str, *, enforcing: bool) -> AffinityRule:
@@ -269,12 +269,14 @@ def _listed(group: AffinityGroup, rules: Collection[ViolatedRule], snapshot: Sna
 def _violated_rules(snapshot: Snapshot, cluster: str) -> dict[str, list[ViolatedRule]]:
     """By group."""
     violated: dict[str, list[ViolatedRule]] = defaultdict(list)
-    for one in find_violations(snapshot, cluster):
-        offenders = named_vms(one.offenders, snapshot)
-        for group in one.groups:
-            tied = [other for other in one.groups if other != group and group not in one.violated]
+    for violation in find_violations(snapshot, cluster):
+        offenders = named_vms(violation.offenders, snapshot)
+        for group in violation.groups:
+            tied = [other for other in violation.groups if other != group and group not in violation.violated]
             only_with = tuple(Named(other, snapshot.group_by_id[other].name) for other in tied)
-            violated[group].append(ViolatedRule(one.constraint.asks, one.hard, offenders, only_with))
+            violated[group].append(
+                ViolatedRule(violation.constraint.asks, violation.hard, offenders, only_with)
+            )
     return violated
 
 
@@ -302,9 +304,9 @@ def _groups_text(answer: GroupsListDocument, shown: Shown) -> Iterator[str | Tab
 
 
 def _columns(whole: bool) -> Columns:
-    def vms(one: ListedGroup) -> str:
-        running = {at.vm.id: at.host.name for at in one.running}
-        return "\n".join(_lines(one.vms, one.vm_labels, running, whole))
+    def vms(group: ListedGroup) -> str:
+        running = {at.vm.id: at.host.name for at in group.running}
+        return "\n".join(_lines(group.vms, group.vm_labels, running, whole))
 
     return {
         "group": lambda one: one.name,

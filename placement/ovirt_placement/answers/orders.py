@@ -227,15 +227,15 @@ LOSS_COLUMNS: Columns = {
 }
 
 
-def loss_sentence(one: GroupLoss) -> str:
+def loss_sentence(loss: GroupLoss) -> str:
     """For the log, and for the engine's events."""
     parts = [
         f"affinity {word}{'s' if len(named) > 1 else ''} {', '.join(each.name for each in named)}"
-        for word, named in (("group", one.groups), ("label", one.labels))
+        for word, named in (("group", loss.groups), ("label", loss.labels))
         if named
     ]
     return (
-        f"VM {one.vm.name} left cluster {one.cluster.name}, and the engine took it out of"
+        f"VM {loss.vm.name} left cluster {loss.cluster.name}, and the engine took it out of"
         f" {' and '.join(parts)}; see: ovirt-placement groups lost"
     )
 

@@ -63,9 +63,9 @@ def objections(state: Snapshot, change: RuleChange) -> list[str]:
         for problem in rule_problems(snapshot, found)
     ]
     ids = {rule.id for rule in change.put}
-    for one in rules_check(snapshot, together=True).contradictions if ids else ():
-        if not ids.isdisjoint(group.id for group in one.groups):
-            found.append(sentence(one, whole=False))
+    for contradiction in rules_check(snapshot, together=True).contradictions if ids else ():
+        if not ids.isdisjoint(group.id for group in contradiction.groups):
+            found.append(sentence(contradiction, whole=False))
     return found
 
 

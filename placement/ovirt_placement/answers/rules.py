@@ -193,12 +193,12 @@ def state_text(record: RuleRecord) -> str:
 
 def _rule_lines(answer: RulesListDocument, *, whole: bool = False) -> Iterator[str]:
     """One rule after the other, with all that is known of each."""
-    for one in answer.rules:
-        record = one.record
+    for rule in answer.rules:
+        record = rule.record
         cluster = record.cluster.name if record.cluster else record.rule.cluster
         yield f"{record.rule.name}: {asked(record.rule)}, {strength(record.rule)}, in cluster {cluster}"
-        if one.changed_by is not None:
-            yield f"  changed by {one.changed_by} at {utc_text(one.changed_at or 0)}"
+        if rule.changed_by is not None:
+            yield f"  changed by {rule.changed_by} at {utc_text(rule.changed_at or 0)}"
         for title, words, found in (
             ("VMs", record.rule.vms, record.vms),
             ("other VMs", record.rule.other_vms, record.other_vms),
@@ -270,11 +270,15 @@ def rules_check(snapshot: Snapshot, *, together: bool = False) -> RulesCheckDocu
             why for cluster in snapshot.clusters for why in not_known_yet(snapshot, cluster.id)
         ),
         contradictions=tuple(
-            one
+            contradiction
             for of_cluster in judged
-            for one in of_cluster.contradictions
-            if any(group.is_rule for group in one.groups)
-            and not (len(one.groups) == 1 and not one.keys_of and one.groups[0].id in impossible)
+            for contradiction in of_cluster.contradictions
+            if any(group.is_rule for group in contradiction.groups)
+            and not (
+                len(contradiction.groups) == 1
+                and not contradiction.keys_of
+                and contradiction.groups[0].id in impossible
+            )
         ),
         unknown=of_rules(one for of_cluster in judged for one in of_cluster.unknown),
         unjudged=of_rules(one for of_cluster in judged for one in of_cluster.unjudged),

@@ -55,7 +55,7 @@ def with_groups_of_now(known: Snapshot, connection: EngineConnection) -> Snapsho
     return found if (found.affinity_groups, found.affinity_labels) == (groups, labels) else None
 
 
-class _Meant(NamedTuple):
+class _GroupChange(NamedTuple):
     """A group as it is to be, and as it is; both with their descriptions."""
 
     #: One that goes, as it is.
@@ -93,29 +93,29 @@ class _Engine(NamedTuple):
     def description(self, group: AffinityGroup) -> str:
         return read_descriptions(self.connection, group.cluster).get(group.id, "")
 
-    def stops(self, changes: Sequence[_Meant], against: Sequence[str]) -> int | None:
+    def stops(self, changes: Sequence[_GroupChange], against: Sequence[str]) -> int | None:
         """Preview a change by what is read now with all that rules need."""
 
         def intended() -> tuple[Snapshot, Change]:
             state = fresh_state(self.args)
-            gone, meant = ([one.group for one in changes if one.gone is it] for it in (True, False))
-            return state, changed_groups(state, gone, meant, against)
+            gone, desired = ([one.group for one in changes if one.gone is it] for it in (True, False))
+            return state, changed_groups(state, gone, desired, against)
 
         return stops(self.args, intended)
 
-    def carry_out(self, one: _Meant, snapshot: Snapshot, *, unchecked: bool = False) -> str:
+    def carry_out(self, change: _GroupChange, snapshot: Snapshot, *, unchecked: bool = False) -> str:
         """Ask for what differs, or with `unchecked` for its members one by one; return the group's id."""
-        before, group, cluster = one.before, one.group, snapshot.cluster_by_id[one.group.cluster]
-        kind = UserActionKind("group_remove" if one.gone else "group_edit" if before else "group_add")
+        before, group, cluster = change.before, change.group, snapshot.cluster_by_id[change.group.cluster]
+        kind = UserActionKind("group_remove" if change.gone else "group_edit" if before else "group_add")
         details = tuple(differences(before, group, snapshot)) if before else ()
         name, of_cluster = (before or group).name, {"cluster": cluster.id, "cluster_name": cluster.name}
         with recorded(self.args, kind, name, details, **of_cluster):
-            if one.gone:
+            if change.gone:
                 engine.remove_group(self.connection, cluster.id, group.id)
             elif unchecked and before:
                 self._send_members(before, group)
             else:
-                description = one.description if one.description != one.was else None
+                description = change.description if change.description != change.was else None
                 return engine.save_group(self.connection, before, group, description)
         return group.id
 
@@ -129,21 +129,21 @@ class _Engine(NamedTuple):
                 engine.add_member(*place, members, member)
 
     def judged(
-        self, meant: Callable[[Snapshot], AffinityGroup]
+        self, desired: Callable[[Snapshot], AffinityGroup]
     ) -> tuple[Snapshot, AffinityGroup, GroupJudgement]:
         """Judge by what is known; what speaks against a group is believed of this moment alone."""
         state = self.known()
         with suppress(UserError):
-            group = meant(state)
+            group = desired(state)
             judgement = judge(state, group)
             if not (judgement.refusals or judgement.unchecked):
                 return state, group, judgement
         snapshot = read_snapshot(self.connection)
-        group = meant(snapshot)
+        group = desired(snapshot)
         return snapshot, group, judge(snapshot, group)
 
     def change(
-        self, one: _Meant, snapshot: Snapshot, judgement: GroupJudgement, *, unchecked: bool = False
+        self, one: _GroupChange, snapshot: Snapshot, judgement: GroupJudgement, *, unchecked: bool = False
     ) -> int:
         """Preview the change of a group, or make it, and report it."""
         if (status := self.stops([one], judgement.all)) is not None:
@@ -168,35 +168,37 @@ class _Engine(NamedTuple):
 def add(args: argparse.Namespace) -> int:
     _keep_as_stored(args)
 
-    def meant(snapshot: Snapshot) -> AffinityGroup:
+    def desired(snapshot: Snapshot) -> AffinityGroup:
         cluster = find(args.cluster, "cluster", snapshot.clusters).id
         new = AffinityGroup("", args.name, cluster, 1.0, _DISABLED, _DISABLED, (), (), (), ())
         return _with_options(args, new, "", snapshot)
 
     with connected(args) as connection:
         asked = _Engine(args, connection)
-        snapshot, group, judgement = asked.judged(meant)
-        return asked.change(_Meant(group, None, description=args.description or ""), snapshot, judgement)
+        snapshot, group, judgement = asked.judged(desired)
+        return asked.change(
+            _GroupChange(group, None, description=args.description or ""), snapshot, judgement
+        )
 
 
 def edit(args: argparse.Namespace) -> int:
     _keep_as_stored(args)
 
-    def meant(snapshot: Snapshot) -> AffinityGroup:
+    def desired(snapshot: Snapshot) -> AffinityGroup:
         group = find(args.group, "affinity group", snapshot.affinity_groups, snapshot)
         return _with_options(args, group, "add_", snapshot)
 
     with connected(args) as connection:
         asked = _Engine(args, connection)
-        snapshot, after, judgement = asked.judged(meant)
+        snapshot, after, judgement = asked.judged(desired)
         before = snapshot.group_by_id[after.id]
         was = asked.description(before)
-        one = _Meant(after, before, was, _description_to_be(args.description, was))
+        change = _GroupChange(after, before, was, _description_to_be(args.description, was))
         others = (name for name in EDITABLE if name not in MEMBERS)
         alike = all(getattr(before, name) == getattr(after, name) for name in others)
-        if args.unchecked and not (alike and one.description == was):
+        if args.unchecked and not (alike and change.description == was):
             raise UserError("--unchecked goes with members only: change the rest in a request of its own")
-        return asked.change(one, snapshot, judgement, unchecked=args.unchecked)
+        return asked.change(change, snapshot, judgement, unchecked=args.unchecked)
 
 
 def remove(args: argparse.Namespace) -> int:
@@ -204,7 +206,7 @@ def remove(args: argparse.Namespace) -> int:
         asked = _Engine(args, connection)
         snapshot = asked.known()
         group = find(args.group, "affinity group", snapshot.affinity_groups, snapshot)
-        one = _Meant(group, group, asked.description(group), gone=True)
+        one = _GroupChange(group, group, asked.description(group), gone=True)
         return asked.change(one, snapshot, GroupJudgement((), (), ()))
 
 
@@ -266,14 +268,14 @@ def load(args: argparse.Namespace, *, removing: bool) -> int:
         descriptions: dict[str, str] = {}
         for cluster in clusters:
             descriptions |= read_descriptions(connection, cluster)
-        meant = [_meant(entry, snapshot, descriptions) for entry in file.groups]
-        kept = {one.before.id for one in meant if one.before is not None}
+        desired = [_change_of(entry, snapshot, descriptions) for entry in file.groups]
+        kept = {one.before.id for one in desired if one.before is not None}
         gone = [
-            _Meant(group, group, descriptions.get(group.id, ""), gone=True)
+            _GroupChange(group, group, descriptions.get(group.id, ""), gone=True)
             for group in snapshot.affinity_groups
             if removing and group.cluster in clusters and group.id not in kept
         ]
-        changing = {one.group.id: one for one in meant if one.changes}
+        changing = {one.group.id: one for one in desired if one.changes}
         wanted = [one.group for one in changing.values()]
         order = in_order(snapshot, [one.group for one in gone], wanted)
         against = (*order.refusals, *order.warnings)
@@ -283,20 +285,20 @@ def load(args: argparse.Namespace, *, removing: bool) -> int:
             raise UserError(f"the engine would not save, in any order, {'; '.join(order.refusals)}")
         ids: dict[str, str] = {}
 
-        def carry_out(one: _Meant) -> None:
-            ids[one.group.name] = asked.carry_out(one, snapshot)
+        def carry_out(change: _GroupChange) -> None:
+            ids[change.group.name] = asked.carry_out(change, snapshot)
 
         if not args.dry_run:
             todo = (*gone, *(changing[group.id] for group in order.groups))
             failed = "groups are done; {} failed".format
             one_by_one(todo, carry_out, lambda one: failed(one.group.name), "run it again")
-    outcomes = [one.described(snapshot, ids.get(one.group.name, "")) for one in (*gone, *meant)]
+    outcomes = [one.described(snapshot, ids.get(one.group.name, "")) for one in (*gone, *desired)]
     answer = groups_change(outcomes, order.warnings, dry_run=args.dry_run)
     show_change(args, answer, change_lines(answer), answer.warnings)
     return 0
 
 
-def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) -> _Meant:
+def _change_of(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) -> _GroupChange:
     cluster = find(entry.cluster, "cluster", snapshot.clusters).id
     there = (one for one in snapshot.affinity_groups if (one.cluster, one.name) == (cluster, entry.name))
     before = next(there, None)
@@ -310,9 +312,9 @@ def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) 
         old: tuple[str, ...] = () if before is None else getattr(before, name)
         return old if sorted(old) == sorted(found) else found
 
-    def rule(old: AffinityRule | None, meant: AffinityRule) -> AffinityRule:
+    def rule(old: AffinityRule | None, desired: AffinityRule) -> AffinityRule:
         """Of rules that are both disabled nothing else counts."""
-        return meant if old is None or old.enabled or meant.enabled else old
+        return desired if old is None or old.enabled or desired.enabled else old
 
     vms_rule = rule_of(entry.vms_rule, enforcing=entry.vms_enforcing)
     hosts_rule = rule_of(entry.hosts_rule, enforcing=entry.hosts_enforcing)
@@ -327,4 +329,4 @@ def _meant(entry: GroupEntry, snapshot: Snapshot, descriptions: dict[str, str]) 
         **{name: members(name) for name in MEMBERS},
     )
     was = "" if before is None else descriptions.get(before.id, "")
-    return _Meant(after, before, was, _description_to_be(entry.description, was))
+    return _GroupChange(after, before, was, _description_to_be(entry.description, was))

@@ -66,11 +66,11 @@ def parse_clusters(content: bytes) -> Clusters:
     groups: list[AffinityGroup] = []
     users: list[PolicyUser] = []
     for element in xml.elements(content, "cluster"):
-        one = _cluster(element)
-        clusters.append(one)
-        groups.extend(_groups_of(element.find("affinity_groups"), one.id))
+        cluster = _cluster(element)
+        clusters.append(cluster)
+        groups.extend(_groups_of(element.find("affinity_groups"), cluster.id))
         policy = xml.reference(element.find("scheduling_policy")) or None
-        users.append(PolicyUser(one.id, one.name, policy, one.scheduling_properties))
+        users.append(PolicyUser(cluster.id, cluster.name, policy, cluster.scheduling_properties))
     return Clusters(tuple(clusters), tuple(groups), tuple(users))
 
 

@@ -104,16 +104,16 @@ class KnownSearches:
     def put(self, answers: Iterable[MemberSearch]) -> None:
         """Take the answers of one reading."""
         known = {(one.of, one.text): one for one in self.found}
-        for one in answers:
-            search = one.of, one.text
+        for answer in answers:
+            search = answer.of, answer.text
             before = known.get(search)
-            known[search] = one
-            if one.found is not None:
+            known[search] = answer
+            if answer.found is not None:
                 self._answered[search] = time.time()
             elif before is not None and before.found is not None:
                 since = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(self._answered[search]))
-                problem = f"{one.problem}; whom it found at {since} counts"
-                known[search] = replace(one, found=before.found, problem=problem)
+                problem = f"{answer.problem}; whom it found at {since} counts"
+                known[search] = replace(answer, found=before.found, problem=problem)
         self._keep_answers(known.values())
 
     def _keep_answers(self, answers: Iterable[MemberSearch]) -> None:

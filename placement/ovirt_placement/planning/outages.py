@@ -135,9 +135,9 @@ def why_unplaced(snapshot: Snapshot, loss: Loss) -> Iterator[UnplacedVm]:
             state = _at_its_turn(failing, loss, restarts, name)
         found = order(state, state.vm_by_id[name])
         refused = [
-            (one.host, tuple(reason for reason, _ in one.reasons if reason.kind.veto))
-            for one in found.refused
-            if state.host_by_id[one.host].up
+            (judgement.host, tuple(reason for reason, _ in judgement.reasons if reason.kind.veto))
+            for judgement in found.refused
+            if state.host_by_id[judgement.host].up
         ]
         yield UnplacedVm(name, (*((one.host, ()) for one in found.hosts), *refused))
 
@@ -229,10 +229,10 @@ def _evacuation(state: Snapshot, cluster: str, hosts: tuple[str, ...], deadline:
     by_engine: list[tuple[str, str]] = []
     where = {one.vms[0]: state.vm_by_id[one.vms[0]].host or "" for one in to_leave}
     staying = [
-        Staying(vm, where[vm], one.obstacles)
-        for one in plan.remaining
-        if one.family == Leaving.family
-        for vm in one.vms
+        Staying(vm, where[vm], remaining.obstacles)
+        for remaining in plan.remaining
+        if remaining.family == Leaving.family
+        for vm in remaining.vms
     ]
     for one in to_leave:
         if one not in options.constraints:

@@ -164,9 +164,9 @@ def asks(snapshot: Snapshot, cluster: str) -> tuple[Ask, ...]:
     standing = replace(snapshot, hosts=hosts, draining_hosts=())
     groups = asks_of_groups(standing).get(cluster, ())
     rules = [
-        Ask(one.groups[0], one.vms, (one.form,), of_rule=True)
-        for one in hard_constraints(standing, cluster)
-        if one.vms and one.form is not None
+        Ask(constraint.groups[0], constraint.vms, (constraint.form,), of_rule=True)
+        for constraint in hard_constraints(standing, cluster)
+        if constraint.vms and constraint.form is not None
     ]
     named = dict.fromkeys(vm for one in (*groups, *rules) for vm in one.vms)
     return (*groups, *rules, *_of_keys(standing, cluster, named))

@@ -289,8 +289,8 @@ def _storable(value: float | str) -> float | str:
     return value if isinstance(value, str) or math.isfinite(value) else str(value)
 
 
-def _same(one: PlacementKey, other: PlacementKey) -> bool:
-    return (one.value, one.weight, one.sticky) == (_storable(other.value), other.weight, other.sticky)
+def _same(key: PlacementKey, other: PlacementKey) -> bool:
+    return (key.value, key.weight, key.sticky) == (_storable(other.value), other.weight, other.sticky)
 
 
 # -- The special keys that setup gave clusters, so that it takes back these and nothing else. The keys

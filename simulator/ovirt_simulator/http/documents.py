@@ -265,12 +265,13 @@ def statistic_id(name: str) -> str:
     return str(uuid.UUID(bytes=digest, version=3))
 
 
-def _measured(_: Links, one: entities.Statistic) -> str:
-    is_decimal = isinstance(one.value, float)
-    datum = two_digits(one.value) if is_decimal else str(one.value)
+def _measured(_: Links, statistic: entities.Statistic) -> str:
+    is_decimal = isinstance(statistic.value, float)
+    datum = two_digits(statistic.value) if is_decimal else str(statistic.value)
     kind = text("type", "decimal" if is_decimal else "integer")
     values = f"<values><value><datum>{datum}</datum></value></values>"
-    return lines(text("name", one.name), "<kind>gauge</kind>", kind, text("unit", one.unit), values)
+    name, unit = text("name", statistic.name), text("unit", statistic.unit)
+    return lines(name, "<kind>gauge</kind>", kind, unit, values)
 
 
 def statistics_of(owner: Field) -> Shape:
@@ -286,8 +287,9 @@ ROLE = Shape("role", "name description", linked("permits"), "administrative")
 PERMIT = Shape("permit", value("name", str), identity=str)
 
 
-def _holder(links: Links, one: entities.Permission) -> str:
-    return links.reference(*(("group", "groups") if one.is_group else ("user", "users")), one.holder)
+def _holder(links: Links, permission: entities.Permission) -> str:
+    words = ("group", "groups") if permission.is_group else ("user", "users")
+    return links.reference(*words, permission.holder)
 
 
 PERMISSION = Shape("permission", "role@roles", _holder, "vm@vms cluster@clusters")

@@ -32,8 +32,8 @@ _MOST_ENDED = 5
 @viewed("/maintenance/{name}", query=("stop", "return"), repeated=("host",), bound="plans", where="host")
 def maintenance(asked: Asked) -> Shown:
     """How far runs are, and of hosts that are ticked in which rounds they could be taken out."""
-    one, chosen = asked.cluster, tuple(asked.words("host"))
-    _check_hosts(chosen, one, asked.snapshot)
+    cluster, chosen = asked.cluster, tuple(asked.words("host"))
+    _check_hosts(chosen, cluster, asked.snapshot)
     words = asked.word("stop").replace("\r\n", "\n")
     back = _choice(Return, "return", asked.word("return", Return.NONE.value))
     command = asked.config.section("enforcer", EnforcerSettings).maintenance.command
@@ -44,11 +44,11 @@ def maintenance(asked: Asked) -> Shown:
         question = "maintenance", chosen, stopped, back
         plan = asked.questions.once(question, lambda: asked.site.made.maintenance(chosen, stopped, back))
     every, error = known(lambda: asked.site.past.read(MaintenanceStore, MaintenanceStore.runs))
-    own = [run for run in every or () if run.cluster == one.id]
+    own = [run for run in every or () if run.cluster == cluster.id]
     active, ended = ([run for run in own if run.active is so] for so in (True, False))
     runs = runs_document([*active, *ended[:_MOST_ENDED]]).runs
     return "maintenance.html", {
-        "cluster": one,
+        "cluster": cluster,
         "chosen": chosen,
         "stop": words,
         "back": back,
@@ -155,16 +155,16 @@ def fail(asked: Asked) -> str:
 
 @viewed("/ha/{name}", repeated=("host", "domain"), bound="checks")
 def failures(asked: Asked) -> Shown:
-    one = asked.cluster
-    hosts = asked.snapshot.hosts_of_cluster.get(one.id, ())
+    cluster = asked.cluster
+    hosts = asked.snapshot.hosts_of_cluster.get(cluster.id, ())
     own = {host.id for host in hosts}
     # Those that have hosts of this cluster; none where they are set wrongly.
     known_domains, _ = known(lambda: configured_domains(asked.snapshot, asked.config.ha))
     domains = [each for each in known_domains or () if each.hosts & own]
     by_name = {each.name: each.hosts for each in domains}
-    failing = {host.id for host in _check_hosts(asked.words("host"), one, asked.snapshot)}
+    failing = {host.id for host in _check_hosts(asked.words("host"), cluster, asked.snapshot)}
     for name in asked.words("domain"):
         if name not in by_name:
-            raise Refusal(404, f"Cluster {one.name} has no failure domain {name}.")
+            raise Refusal(404, f"Cluster {cluster.name} has no failure domain {name}.")
         failing |= by_name[name] & own
-    return "ha.html", {"cluster": one, "domains": domains, "failing": failing}
+    return "ha.html", {"cluster": cluster, "domains": domains, "failing": failing}

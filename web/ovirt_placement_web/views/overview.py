@@ -26,26 +26,26 @@ def clusters(asked: Asked) -> Shown:
     answer = asked.questions.status()
     #: By cluster that needs attention, the most urgent matter, how many more there are, and what is known.
     urgent: dict[str, tuple[Need, int, Standing]] = {}
-    for one in answer.clusters:
-        known = standing_of(asked, one, answer.enforcer)
+    for status in answer.clusters:
+        known = standing_of(asked, status, answer.enforcer)
         if found := [need for need in needs(asked, known) if need.tone != "info"]:
-            urgent[one.cluster.id] = found[0], len(found) - 1, known
+            urgent[status.cluster.id] = found[0], len(found) - 1, known
     return "clusters.html", {"answer": answer, "urgent": urgent, "places": asked.site.places}
 
 
 @viewed("/cluster/{name}")
 def cluster(asked: Asked) -> Shown:
-    one, questions = asked.cluster, asked.questions
-    status, drawn = questions.status(), questions.map(one)
+    cluster, questions = asked.cluster, asked.questions
+    status, drawn = questions.status(), questions.map(cluster)
     vms: list[list[MapVm]] = [[] for _ in drawn.hosts]
     for vm in drawn.vms:
         if vm.host is not None:
             vms[vm.host].append(vm)
-    numbers = next(each for each in status.clusters if each.cluster.id == one.id)
+    numbers = next(each for each in status.clusters if each.cluster.id == cluster.id)
     known = standing_of(asked, numbers, status.enforcer)
-    own = [vm for vm in asked.snapshot.vms if vm.cluster == one.id]
+    own = [vm for vm in asked.snapshot.vms if vm.cluster == cluster.id]
     return "cluster.html", {
-        "cluster": one,
+        "cluster": cluster,
         "needs": needs(asked, known),
         "known": known,
         "enforcer": status.enforcer,
@@ -73,20 +73,20 @@ def map_view(asked: Asked) -> Shown:
 
 @viewed("/map/{name}/table", query=("page",))
 def table(asked: Asked) -> Shown:
-    one = asked.cluster
-    drawn = asked.questions.map(one)
+    cluster = asked.cluster
+    drawn = asked.questions.map(cluster)
     shown = paged(asked, range(len(drawn.hosts)))
     vms: dict[int, list[MapVm]] = {at: [] for at in shown["items"]}
     for vm in drawn.vms:
         for at in {vm.host, vm.to} & vms.keys():
             vms[at or 0].append(vm)
-    return "table.html", {"cluster": one, "drawn": drawn, "rows": vms, **shown}
+    return "table.html", {"cluster": cluster, "drawn": drawn, "rows": vms, **shown}
 
 
 @viewed("/vms", "/cluster/{name}/vms", query=("q", "show", "page"))
 def vms(asked: Asked) -> Shown:
-    one, wrong, moving = asked.cluster_if_any, _misplaced(asked), asked.snapshot.pending_hosts
-    every = [vm for vm in asked.snapshot.vms if one is None or vm.cluster == one.id]
+    cluster, wrong, moving = asked.cluster_if_any, _misplaced(asked), asked.snapshot.pending_hosts
+    every = [vm for vm in asked.snapshot.vms if cluster is None or vm.cluster == cluster.id]
     narrowed: dict[str, Callable[[Vm], bool]] = {
         "wrong": lambda one: one.id in wrong,
         "down": lambda one: one.host is None,
@@ -95,13 +95,13 @@ def vms(asked: Asked) -> Shown:
         "ha": lambda one: one.ha,
     }
     shown = _listed(asked, every, narrowed, lambda one: (one.id not in wrong, one.name))
-    return "listing.html", {"cluster": one, "kind": "vm", "wrong": wrong, **shown}
+    return "listing.html", {"cluster": cluster, "kind": "vm", "wrong": wrong, **shown}
 
 
 @viewed("/hosts", "/cluster/{name}/hosts", query=("q", "show", "page"))
 def hosts(asked: Asked) -> Shown:
-    one, known = asked.cluster_if_any, asked.snapshot.vm_by_id
-    every = asked.snapshot.hosts if one is None else asked.snapshot.hosts_of_cluster.get(one.id, ())
+    cluster, known = asked.cluster_if_any, asked.snapshot.vm_by_id
+    every = asked.snapshot.hosts if cluster is None else asked.snapshot.hosts_of_cluster.get(cluster.id, ())
     #: By host how hard the rules are that its VMs violate.
     wrong: dict[str, list[str]] = defaultdict(list)
     for vm, kind in _misplaced(asked).items():
@@ -112,16 +112,16 @@ def hosts(asked: Asked) -> Shown:
         "down": lambda one: not one.up,
     }
     shown = _listed(asked, every, narrowed, lambda one: (one.up, one.id not in wrong, one.name))
-    return "listing.html", {"cluster": one, "kind": "host", "wrong": wrong, **shown}
+    return "listing.html", {"cluster": cluster, "kind": "host", "wrong": wrong, **shown}
 
 
 @viewed("/rules", "/cluster/{name}/rules", query=("q", "page"))
 def rules(asked: Asked) -> Shown:
-    one, questions = asked.cluster_if_any, asked.questions
-    plan = present_plan(asked, one, questions.status().enforcer) if one else None
-    groups = questions.ask("groups list", clusters=one.id if one else None).groups
+    cluster, questions = asked.cluster_if_any, asked.questions
+    plan = present_plan(asked, cluster, questions.status().enforcer) if cluster else None
+    groups = questions.ask("groups list", clusters=cluster.id if cluster else None).groups
     listed = _listed(asked, groups, {}, lambda each: (not each.violated, each.name))
-    return "rules.html", {"cluster": one, "repairs": _repairs(plan), **listed}
+    return "rules.html", {"cluster": cluster, "repairs": _repairs(plan), **listed}
 
 
 @viewed("/search", query=("q",))
@@ -134,10 +134,10 @@ def search(asked: Asked) -> Shown:
         "cluster": snapshot.clusters,
     }
     hits = [
-        (kind, one)
+        (kind, item)
         for kind, items in lists.items()
-        for one in items
-        if word and (word.casefold() in one.name.casefold() or word == one.id)
+        for item in items
+        if word and (word.casefold() in item.name.casefold() or word == item.id)
     ]
     hits.sort(key=lambda hit: (hit[1].name.casefold() != word.casefold(), len(hit[1].name), hit[1].name))
     return "search.html", {"word": word, "hits": hits[:_MOST_HITS], "count": len(hits)}
@@ -165,9 +165,9 @@ def _listed(
 
 @viewed("/group/{name}")
 def group(asked: Asked) -> Shown:
-    one = asked.named("affinity group", asked.snapshot.affinity_groups)
-    (listed,) = asked.questions.ask("groups list", group=one.id).groups
-    return "group.html", {"group": listed, "was": state_of_group(one)}
+    group = asked.named("affinity group", asked.snapshot.affinity_groups)
+    (listed,) = asked.questions.ask("groups list", group=group.id).groups
+    return "group.html", {"group": listed, "was": state_of_group(group)}
 
 
 @viewed("/host/{name}")

@@ -34,11 +34,11 @@ _MOST_HOSTS = 24
 @viewed("/plan/{name}", "/plans/{name}/{plan}")
 def plan(asked: Asked) -> Shown:
     """The plan that is named; else the one of a cluster that waits or runs, else the last that has steps."""
-    one, name, past = asked.cluster, asked.request.path_params.get("plan", ""), asked.site.past
+    cluster, name, past = asked.cluster, asked.request.path_params.get("plan", ""), asked.site.past
     enforcer = asked.questions.status().enforcer
-    shown = {"cluster": one, "enforcer": enforcer, "waiting": None, "life": None, "error": ""}
+    shown = {"cluster": cluster, "enforcer": enforcer, "waiting": None, "life": None, "error": ""}
     try:
-        waiting, recorded = past.waiting().get(one.id), past.history(MONTH, one)
+        waiting, recorded = past.waiting().get(cluster.id), past.history(MONTH, cluster)
         # While none waits or runs, the last one that moved something, or would.
         steps = [each for each in recorded if each.steps]
         record = next(iter((*filter(runs, steps), *steps, *recorded)), None)
@@ -47,11 +47,11 @@ def plan(asked: Asked) -> Shown:
         words = past.words_on(record.id) if record else ()
     except UserError as error:
         return "plan.html", {**shown, "error": str(error)}
-    if record is None or record.cluster != one.id:
+    if record is None or record.cluster != cluster.id:
         if name:
-            raise Refusal(404, f"Cluster {one.name} has no plan {name} on record.")
+            raise Refusal(404, f"Cluster {cluster.name} has no plan {name} on record.")
         return "plan.html", {**shown, "waiting": waiting}
-    pause = past.pause(one)
+    pause = past.pause(cluster)
     latest = not steps or steps[0].id == record.id
     known = Life(record, waiting, words, enforcer, paused=pause.sentence if pause else "", latest=latest)
     return "plan.html", {
@@ -59,23 +59,23 @@ def plan(asked: Asked) -> Shown:
         "life": known,
         "newer": bool(name) and not latest and not known.waits and not known.runs,
         "earlier": [Life(each, waiting) for each in steps if each.id != record.id][:_MOST_EARLIER],
-        **_schedule(asked, one, record.document, record),
+        **_schedule(asked, cluster, record.document, record),
     }
 
 
 @viewed("/plan/{name}/now", query=("plan",), repeated=("without",), bound="plans")
 def plan_now(asked: Asked) -> Shown:
     """What would be planned now, perhaps with VMs left alone, compared with the plan that was looked at."""
-    one, known, ids = asked.cluster, asked.snapshot.vm_by_id, asked.words("without")
+    cluster, known, ids = asked.cluster, asked.snapshot.vm_by_id, asked.words("without")
     if len(ids) > _MOST_SKIPPED:
         raise Refusal(400, f"without: {_MOST_SKIPPED} VMs at most")
-    if unknown := [vm for vm in ids if vm not in known or known[vm].cluster != one.id]:
-        raise Refusal(404, f"Cluster {one.name} has no VM {unknown[0]}.")
-    vms, former = [known[vm] for vm in ids], _former(asked, one)
+    if unknown := [vm for vm in ids if vm not in known or known[vm].cluster != cluster.id]:
+        raise Refusal(404, f"Cluster {cluster.name} has no VM {unknown[0]}.")
+    vms, former = [known[vm] for vm in ids], _former(asked, cluster)
     asked.check_engine()
     staying = dict.fromkeys(ids, "it is to be left where it is")
-    question = "planned", one.id, frozenset(ids)
-    made = asked.questions.once(question, lambda: asked.site.made.plan(one, staying))
+    question = "planned", cluster.id, frozenset(ids)
+    made = asked.questions.once(question, lambda: asked.site.made.plan(cluster, staying))
     again = [*([("plan", former.id)] if former else ()), *(("without", vm) for vm in ids)]
     shown: dict[str, Any] = {"vms": vms, "again": urlencode(again), "former": former}
     if former is not None:
@@ -91,29 +91,29 @@ def plan_now(asked: Asked) -> Shown:
             "gone": [number for number, move in enumerate(were, 1) if move not in are],
             "new": [number for number, move in enumerate(are, 1) if move not in were],
         }
-    return _made(asked, one, "New plan", made.document, **shown)
+    return _made(asked, cluster, "New plan", made.document, **shown)
 
 
 @viewed("/plan/{name}/undo", query=("plan",), bound="plans")
 def undo(asked: Asked) -> Shown:
-    one = asked.cluster
-    former = _former(asked, one)
+    cluster = asked.cluster
+    former = _former(asked, cluster)
     if former is None:
-        raise Refusal(400, "This address names no plan.", back=f"/plan/{one.id}")
+        raise Refusal(400, "This address names no plan.", back=f"/plan/{cluster.id}")
     asked.check_engine()
     made = asked.site.made.undo(former)
-    return _made(asked, one, "Undo", made.document, former=former, kept=made.kept)
+    return _made(asked, cluster, "Undo", made.document, former=former, kept=made.kept)
 
 
 @viewed("/vm/{name}/room", bound="plans")
 def room(asked: Asked) -> Shown:
-    one = asked.named("VM", asked.snapshot.vms)
-    if one.host is not None:
-        raise Refusal(409, f"VM {one.name} runs already.")
+    vm = asked.named("VM", asked.snapshot.vms)
+    if vm.host is not None:
+        raise Refusal(409, f"VM {vm.name} runs already.")
     asked.check_engine()
-    answer = asked.questions.once(("room", one.id), lambda: asked.site.made.room(asked.snapshot, one))
+    answer = asked.questions.once(("room", vm.id), lambda: asked.site.made.room(asked.snapshot, vm))
     document = msgspec.to_builtins(answer.plan)
-    return _made(asked, asked.snapshot.cluster_by_id[one.cluster], "Make room", document, vm=one, room=answer)
+    return _made(asked, asked.snapshot.cluster_by_id[vm.cluster], "Make room", document, vm=vm, room=answer)
 
 
 def _made(asked: Asked, cluster: Cluster, kind: str, document: Document, **shown: Any) -> Shown:

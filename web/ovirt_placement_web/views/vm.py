@@ -27,14 +27,14 @@ _Item = TypeVar("_Item")
 
 @viewed("/vm/{name}")
 def vm(asked: Asked) -> Shown:
-    one = asked.named("VM", asked.snapshot.vms)
+    vm = asked.named("VM", asked.snapshot.vms)
     questions = asked.questions
-    why, ranked = questions.why(one), questions.ask("where", vm=one.id).hosts
+    why, ranked = questions.why(vm), questions.ask("where", vm=vm.id).hosts
     judged = sorted(why.hosts, key=lambda each: (each.host.name, each.host.id))
-    state = _state(one, why, asked.snapshot, accepted=len(ranked))
+    state = _state(vm, why, asked.snapshot, accepted=len(ranked))
     few = len(judged) <= _MOST_COLUMNS
     return "vm.html", {
-        "vm": one,
+        "vm": vm,
         "why": why,
         "state": state,
         "refusals": list(refusals(judged)) if state in ("alone", "unplaced") else (),
@@ -42,9 +42,9 @@ def vm(asked: Asked) -> Shown:
         "ranked": {each.host.id: each for each in ranked},
         "few": few,
         "matrix": list(_matrix(judged)) if few else (),
-        "sets": () if few else _sets(one, judged, refusals_first=state not in ("moving", "running", "down")),
-        "decisions": known(lambda: questions.last_decisions(one).decisions),
-        "past": known(lambda: past_plans(asked, Wanted(one.id, Subject.VM), DAY)),
+        "sets": () if few else _sets(vm, judged, refusals_first=state not in ("moving", "running", "down")),
+        "decisions": known(lambda: questions.last_decisions(vm).decisions),
+        "past": known(lambda: past_plans(asked, Wanted(vm.id, Subject.VM), DAY)),
     }
 
 
@@ -100,10 +100,10 @@ def known(ask: Callable[[], _Item]) -> tuple[_Item | None, str]:
 
 @viewed("/history", "/cluster/{name}/history", query=("q", "days"))
 def history(asked: Asked) -> Shown:
-    one, days = asked.cluster_if_any, number(asked.request, "days", 30)
+    cluster, days = asked.cluster_if_any, number(asked.request, "days", 30)
     name = asked.word("q").strip()
-    past = known(lambda: past_plans(asked, Wanted(name), days * DAY, one))
-    return "history.html", {"cluster": one, "name": name, "days": days, "past": past}
+    past = known(lambda: past_plans(asked, Wanted(name), days * DAY, cluster))
+    return "history.html", {"cluster": cluster, "name": name, "days": days, "past": past}
 
 
 def past_plans(asked: Asked, wanted: Wanted, seconds: float, cluster: Cluster | None = None) -> list[Life]:
@@ -112,33 +112,33 @@ def past_plans(asked: Asked, wanted: Wanted, seconds: float, cluster: Cluster | 
     waiting = asked.site.past.waiting()
     latest = {one.cluster: one.id for one in reversed(recorded)}
     plans = [
-        Life(one, waiting.get(one.cluster), latest=latest[one.cluster] == one.id, wanted=wanted)
-        for one in recorded
-        if (cluster is None or one.cluster == cluster.id) and (not wanted.name or about(one, wanted))
+        Life(plan, waiting.get(plan.cluster), latest=latest[plan.cluster] == plan.id, wanted=wanted)
+        for plan in recorded
+        if (cluster is None or plan.cluster == cluster.id) and (not wanted.name or about(plan, wanted))
     ]
     return plans[:_MOST_PLANS]
 
 
 @viewed("/vm/{name}/then", query=("at",), bound="plans", where="at")
 def then(asked: Asked) -> Shown:
-    one = asked.named("VM", asked.snapshot.vms)
+    vm = asked.named("VM", asked.snapshot.vms)
     text = asked.word("at").strip()
     if not text:
-        return "then.html", {"vm": one, "at": text, "moment": None}
+        return "then.html", {"vm": vm, "at": text, "moment": None}
     try:
         moment = read_moment(text[:_LONGEST], time.time())
     except (ValueError, OverflowError, OSError) as error:
         raise Refusal(400, sentence(error)) from None
     if not 0 <= moment < _YEAR_9999:
         raise Refusal(400, "Nothing is known of that year.")
-    found = known(lambda: asked.questions.decisions_at(one, moment))
-    past = known(lambda: _plans_next_to(asked, one, moment))
-    return "then.html", {"vm": one, "at": text, "moment": moment, "found": found, "past": past}
+    found = known(lambda: asked.questions.decisions_at(vm, moment))
+    past = known(lambda: _plans_next_to(asked, vm, moment))
+    return "then.html", {"vm": vm, "at": text, "moment": moment, "found": found, "past": past}
 
 
-def _plans_next_to(asked: Asked, one: Vm, moment: float) -> list[tuple[str, Life]]:
+def _plans_next_to(asked: Asked, vm: Vm, moment: float) -> list[tuple[str, Life]]:
     """The enforcer's plans about a VM: the last one until a moment, and the next of the day after."""
-    wanted = Wanted(one.id, Subject.VM)
+    wanted = Wanted(vm.id, Subject.VM)
     recorded = asked.site.past.history(max(0.0, time.time() - moment) + 7 * DAY)
     concerned = sorted((plan for plan in recorded if about(plan, wanted)), key=lambda plan: plan.created)
     until = [("The last plan until then", plan) for plan in concerned if plan.created <= moment][-1:]

@@ -69,21 +69,21 @@ def _read(said: Any) -> RecordedReasons | Mapping[str, Any]:
         return said if isinstance(said, dict) else {}
 
 
-def _reason(unit: str, said: RecordedReasons, one: RecordedReason, snapshot: Snapshot) -> PastReason:
-    if not 0 <= one.kind < len(said.kinds):
+def _reason(unit: str, said: RecordedReasons, reason: RecordedReason, snapshot: Snapshot) -> PastReason:
+    if not 0 <= reason.kind < len(said.kinds):
         return PastReason(unit, "", None, None, "its reason cannot be read")
-    kind, sentence = said.kinds[one.kind]
-    vm, group = one.vm or "", one.group or ""
+    kind, sentence = said.kinds[reason.kind]
+    vm, group = reason.vm or "", reason.group or ""
     of_vm = Named(vm, said.vms.get(vm) or vm_name(vm, snapshot))
     of_group = Named(group, said.groups.get(group) or group_name(group, snapshot))
     try:
         text = sentence.format(
             vm=of_vm.name,
-            host=host_name(one.host or "", snapshot),
+            host=host_name(reason.host or "", snapshot),
             group=of_group.name,
-            number=one.number,
-            unit=one.unit or "",
-            status=one.status or "",
+            number=reason.number,
+            unit=reason.unit or "",
+            status=reason.status or "",
         )
     except (LookupError, ValueError, AttributeError, TypeError):
         text = sentence  # of a release that says more
@@ -189,12 +189,12 @@ def decision_rows(found: PastDecision) -> list[tuple[object, ...]]:
         return [(one.host.name, *one.weights.values()) for one in found.hosts]
     return [
         (
-            one.host.name,
-            "dropped" if one.dropped_by else "passed",
-            "\n".join(reason.sentence for reason in one.reasons),
-            "\n".join(reason.unit for reason in one.reasons),
+            decision.host.name,
+            "dropped" if decision.dropped_by else "passed",
+            "\n".join(reason.sentence for reason in decision.reasons),
+            "\n".join(reason.unit for reason in decision.reasons),
         )
-        for one in found.hosts
+        for decision in found.hosts
     ]
 
 
@@ -242,26 +242,26 @@ def _remedies(
     """Hosts with the same obstacles together; these by id with their names."""
     alike: dict[tuple[str, ...], list[Named]] = {}
     names: dict[str, str] = {}
-    for one in hosts:
-        if its := obstacles(one):
+    for decision in hosts:
+        if its := obstacles(decision):
             names |= its
-            alike.setdefault(tuple(sorted(its)), []).append(one.host)
+            alike.setdefault(tuple(sorted(its)), []).append(decision.host)
     for what, freed in alike.items():
         these = how.format(listed([names[one] for one in what], " and "))
         where = f"host{'s' * (len(freed) > 1)} {listed([host.name for host in freed])}"
         yield Remedy(kind, what, tuple(freed), f"{these}: {where}")
 
 
-def _moves(one: HostInDecision) -> Mapping[str, str]:
+def _moves(decision: HostInDecision) -> Mapping[str, str]:
     """The VMs whose presence alone refuses the host; none if anything else does."""
-    found = {reason.vm.id: f"VM {reason.vm.name}" for reason in one.reasons if reason.vm}
-    alone = all(reason.kind == NEGATIVE_PEER_HERE.name and reason.vm for reason in one.reasons)
+    found = {reason.vm.id: f"VM {reason.vm.name}" for reason in decision.reasons if reason.vm}
+    alone = all(reason.kind == NEGATIVE_PEER_HERE.name and reason.vm for reason in decision.reasons)
     return found if alone else {}
 
 
-def _rules(one: HostInDecision) -> Mapping[str, str]:
-    groups = {reason.group.id: reason.group.name for reason in one.reasons if reason.group}
-    return groups | {one.unit: f"the rule of {one.unit}" for one in one.reasons if not one.group}
+def _rules(decision: HostInDecision) -> Mapping[str, str]:
+    groups = {reason.group.id: reason.group.name for reason in decision.reasons if reason.group}
+    return groups | {one.unit: f"the rule of {one.unit}" for one in decision.reasons if not one.group}
 
 
 # -- What the scheduler proxy answered last about a VM, from its record of decisions.

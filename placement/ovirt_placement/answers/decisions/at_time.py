@@ -213,12 +213,12 @@ class _Found:
 
 def _attempts(found: Iterable[LoggedDecision]) -> list[_Found]:
     attempts: list[_Found] = []
-    for one in found:
-        if one.method == FILTERS:
-            attempts.append(_Found(one))
-        elif one.method == WEIGHTS and attempts and attempts[-1].weights is None:
-            soon = abs(one.time - attempts[-1].time) < _ONE_DECISION_SECONDS
-            attempts[-1].weights = one if soon else None
+    for decision in found:
+        if decision.method == FILTERS:
+            attempts.append(_Found(decision))
+        elif decision.method == WEIGHTS and attempts and attempts[-1].weights is None:
+            soon = abs(decision.time - attempts[-1].time) < _ONE_DECISION_SECONDS
+            attempts[-1].weights = decision if soon else None
     return attempts
 
 

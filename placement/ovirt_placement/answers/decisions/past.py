@@ -324,16 +324,17 @@ def _refused_lines(answer: RefusedPlacementsDocument, *, whole: bool = False) ->
         yield cut_text(answer.events_since)
 
 
-def _refusal_lines(one: RefusedPlacement, *, whole: bool) -> Iterator[str]:
-    often = "" if one.times == 1 else f", {one.times} times until {one.last}"
-    yield f"{one.first}  {one.what or 'start or migration'} of VM {one.vm.name} refused{often}"
+def _refusal_lines(placement: RefusedPlacement, *, whole: bool) -> Iterator[str]:
+    often = "" if placement.times == 1 else f", {placement.times} times until {placement.last}"
+    what = placement.what or "start or migration"
+    yield f"{placement.first}  {what} of VM {placement.vm.name} refused{often}"
     alike: dict[str, list[str]] = {}
-    for host in one.hosts:
+    for host in placement.hosts:
         said = "; ".join(f"{reason.sentence} [{reason.unit}]" for reason in host.reasons)
         alike.setdefault(said, []).append(host.host.name)
     yield from (f"  {listed(hosts, whole=whole)}: {said}" for said, hosts in alike.items())
-    if one.hosts:
-        yield from (f"  {line}" for line in at_time.not_asked_lines(one.not_asked, whole=whole))
+    if placement.hosts:
+        yield from (f"  {line}" for line in at_time.not_asked_lines(placement.not_asked, whole=whole))
     else:
-        yield from (f"  The engine: {said.sentence}" for said in one.events)
-    yield from (f"  It could have started {way.sentence}" for way in one.ways)
+        yield from (f"  The engine: {said.sentence}" for said in placement.events)
+    yield from (f"  It could have started {way.sentence}" for way in placement.ways)

@@ -133,11 +133,11 @@ def examine_names(
     policies = any(listed_tags(cluster.scheduling_properties) for cluster in snapshot.clusters)
     if policies or any(one.kind == "host tag" for one in configured):
         snapshot = replace(snapshot, hosts=read_hosts(connection, devices=True))
-    for one in unmatched_names(snapshot, configured, tagged):
-        if not one.in_rule:
+    for name in unmatched_names(snapshot, configured, tagged):
+        if not name.in_rule:
             yield problem(
                 "name_matches_nothing",
-                one.sentence,
+                name.sentence,
                 "correct the name, or remove it: what it is to protect or to ask for is not heeded",
             )
 

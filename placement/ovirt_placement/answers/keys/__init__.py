@@ -267,15 +267,15 @@ def _explain_text(answer: KeysExplainDocument) -> Iterator[str | Table]:
     yield from (answer.sentence, *answer.notes)
 
 
-def _explain_row(one: HostPlace, *, chosen: bool) -> tuple[str, ...]:
-    if one.system is None:
+def _explain_row(place: HostPlace, *, chosen: bool) -> tuple[str, ...]:
+    if place.system is None:
         figures = {
             Shortage.NOT_UP: ("", 0),
-            Shortage.UNCONTENDED: (figure(one.uncontended_mb), one.uncontended_need_mb),
-            Shortage.CONTENDED: (str(one.contended_mb), one.contended_need_mb),
+            Shortage.UNCONTENDED: (figure(place.uncontended_mb), place.uncontended_need_mb),
+            Shortage.CONTENDED: (str(place.contended_mb), place.contended_need_mb),
         }
-        lacking = (which.text.format(*figures[which]) for which in one.shortages)
-        return one.host.name, "\n".join(lacking), "", "", "", "", "no room"
-    if one.refused_by:
-        return one.host.name, *score_cells(one), f"refused by {unit_names(one.refused_by)}"
-    return one.host.name, *score_cells(one), "chosen" if chosen else "" if one.round else "refused"
+        lacking = (which.text.format(*figures[which]) for which in place.shortages)
+        return place.host.name, "\n".join(lacking), "", "", "", "", "no room"
+    if place.refused_by:
+        return place.host.name, *score_cells(place), f"refused by {unit_names(place.refused_by)}"
+    return place.host.name, *score_cells(place), "chosen" if chosen else "" if place.round else "refused"

@@ -127,12 +127,12 @@ class KeysOfHostDocument(Document, frozen=True, kw_only=True, tag="keys_of_host"
     ratios: Ratios
 
 
-def shown_keys(snapshot: Snapshot, one: Vm | Host) -> KeysOfVmDocument | KeysOfHostDocument:
+def shown_keys(snapshot: Snapshot, entity: Vm | Host) -> KeysOfVmDocument | KeysOfHostDocument:
     """The keys of a VM; or of a host, and how often its memory and CPUs may be handed out."""
-    if isinstance(one, Vm):
-        return keys_of_vm(snapshot, one)
-    settings = settings_of(snapshot.cluster_by_id[one.cluster].scheduling_properties)
-    return with_names(KeysOfHostDocument, host_keys(snapshot, one, settings), snapshot, host=one.id)
+    if isinstance(entity, Vm):
+        return keys_of_vm(snapshot, entity)
+    settings = settings_of(snapshot.cluster_by_id[entity.cluster].scheduling_properties)
+    return with_names(KeysOfHostDocument, host_keys(snapshot, entity, settings), snapshot, host=entity.id)
 
 
 # -- in words

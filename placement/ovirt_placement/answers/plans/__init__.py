@@ -67,10 +67,11 @@ def named_obstacles(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[
 
 def _by_reason(obstacles: Iterable[Obstacle], snapshot: Snapshot) -> Iterable[Obstacle]:
     found: dict[str, Obstacle] = {}
-    for one in obstacles:
-        words = obstacle_text(replace(one, hosts=()) if one.kind in _BY_HOST else one, snapshot)
+    for obstacle in obstacles:
+        anywhere = replace(obstacle, hosts=()) if obstacle.kind in _BY_HOST else obstacle
+        words = obstacle_text(anywhere, snapshot)
         known = found.get(words)
-        found[words] = one if known is None else replace(one, hosts=(*known.hosts, *one.hosts))
+        found[words] = obstacle if known is None else replace(obstacle, hosts=(*known.hosts, *obstacle.hosts))
     return found.values()
 
 
@@ -84,9 +85,9 @@ def obstacle_text(obstacle: Obstacle, snapshot: Snapshot) -> str:
 def kept_reasons(vm: str, obstacles: Iterable[Obstacle], snapshot: Snapshot) -> tuple[str, ...]:
     """Why a VM stays where it is, of which the name was said before."""
     found = []
-    for one in _by_reason(obstacles, snapshot):
-        own = _OF_ONE_VM if one.vms in ((), (vm,)) else {}
-        found.append(_text(own.get(one.kind, one.kind.text), one, snapshot))
+    for obstacle in _by_reason(obstacles, snapshot):
+        own = _OF_ONE_VM if obstacle.vms in ((), (vm,)) else {}
+        found.append(_text(own.get(obstacle.kind, obstacle.kind.text), obstacle, snapshot))
     return tuple(dict.fromkeys(found))
 
 

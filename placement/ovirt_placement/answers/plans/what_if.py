@@ -184,10 +184,10 @@ def measures(found: WhatIfDocument) -> dict[str, int | None]:
     }
 
 
-def _remaining(one: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
+def _remaining(outlook: Outlook, snapshot: Snapshot) -> Iterator[ForeseenRule]:
     """Of what the change violates, what the migrations do not repair."""
-    violated = {(rule.constraint.family, rule.constraint.groups) for rule in one.rules.violated}
-    for remaining in one.plan.remaining:
+    violated = {(rule.constraint.family, rule.constraint.groups) for rule in outlook.rules.violated}
+    for remaining in outlook.plan.remaining:
         if (remaining.family, remaining.groups) in violated:
             rule = remaining_record(remaining, snapshot)
             yield ForeseenRule(rule.family, rule.asks, rule.hard, rule.groups, rule.vms, rule.because)

@@ -211,23 +211,23 @@ def setup_lines(answer: SetupDocument, *, undo: bool, named: bool) -> Iterator[s
         yield "Nothing was sent (--dry-run)."
 
 
-def _policy_lines(one: PolicyChange, *, sent: bool, undo: bool, named: bool) -> Iterator[str]:
-    keys = [each.sentence for each in one.placement_keys]
+def _policy_lines(change: PolicyChange, *, sent: bool, undo: bool, named: bool) -> Iterator[str]:
+    keys = [each.sentence for each in change.placement_keys]
     requests = [
         line
-        for request in one.requests
+        for request in change.requests
         for line in (
             request.sentence,
             *(() if sent else (f"    {request.method} {request.path}",)),
             *((f"    {request.body}",) if request.body and not sent else ()),
         )
     ]
-    if one.error is not None:
+    if change.error is not None:
         return
     if named and (requests or keys):
-        yield f"policy {one.policy}:"
+        yield f"policy {change.policy}:"
     yield from (*keys, *requests) if undo else (*requests, *keys)
-    yield from (f"note: {note}" for note in one.notes)
+    yield from (f"note: {note}" for note in change.notes)
     if not requests and not keys:
         state = "has nothing of setup" if undo else "is set up"
-        yield f"The policy {one.policy} {state}; nothing to change."
+        yield f"The policy {change.policy} {state}; nothing to change."

@@ -85,13 +85,13 @@ class _Planning:
             *setup.describe(before, all_back, _BACK, description),
             *(
                 setup.assign(
-                    one.before,
+                    change.before,
                     before.head.id,
                     self._target.properties,
-                    f"let the cluster {one.after.name} use the policy",
+                    f"let the cluster {change.after.name} use the policy",
                 )
-                for one in changes
-                if one.before != one.after
+                for change in changes
+                if change.before != change.after
             ),
         )
         using = (user.id for user in self._overview.users if user.policy == before.head.id)
@@ -109,10 +109,10 @@ class _Planning:
         if balance != self._units.id_of(UnitKind.BALANCE, setup.BALANCE.name):
             kept = self._units.name_of(balance)
             yield f"the policy keeps its balance {kept}; {setup.BALANCE.name} would have to take its place"
-        for one in changes:
-            for name, value in one.lost.items():
+        for change in changes:
+            for name, value in change.lost.items():
                 lost = f"its property {name}={value}"
-                yield f"cluster {one.after.name} loses {lost}: no unit of the policy knows it"
+                yield f"cluster {change.after.name} loses {lost}: no unit of the policy knows it"
 
     # -- What the finished policy is to hold, and what the engine lacks or would refuse of it.
     @cached_property
@@ -234,9 +234,9 @@ class _Planning:
                 },
             )
         clusters = dict(before.clusters)
-        for one in changes:
-            cluster = one.before
-            changed = self._former_properties(cluster.properties, one.after.properties)
+        for change in changes:
+            cluster = change.before
+            changed = self._former_properties(cluster.properties, change.after.properties)
             former = {name: value for name, value in changed.items() if value is not None}
             since = previous.properties_since(self._overview, cluster, head.id)
             if since is not None:

@@ -251,9 +251,9 @@ def enforcement_text(found: EnforcementRecord) -> Iterator[str]:
     )
     if found.last_failure is not None:
         yield f"Last failed: {found.last_failure}."
-    for one in found.refusals[:_MOST_REFUSALS]:
-        where = "anywhere" if one.host is None else f"to {one.host.name}"
-        yield f"Not migrated for now: {one.vm.name} {where}: {one.reason}."
+    for refusal in found.refusals[:_MOST_REFUSALS]:
+        where = "anywhere" if refusal.host is None else f"to {refusal.host.name}"
+        yield f"Not migrated for now: {refusal.vm.name} {where}: {refusal.reason}."
     if (more := len(found.refusals) - _MOST_REFUSALS) > 0:
         yield f"Not migrated for now: {more} more (--json has all)."
 

@@ -51,15 +51,15 @@ class LostVm(Record, frozen=True, omit_defaults=False):
     sentence: Annotated[str, From(lambda one, snapshot: _lost_sentence(one, snapshot))]
 
 
-def _lost_sentence(one: Lost, snapshot: Snapshot) -> str:
-    crashed = snapshot.vm_by_id[one.vm].crashed
-    what = "has crashed" if crashed else f"is {one.status}"
-    place = "" if one.host is None else f" on {host_name(one.host, snapshot)}, which is {one.host_status}"
-    if one.home is not None:
-        fate = f"could start on {host_name(one.home, snapshot)}"
+def _lost_sentence(lost: Lost, snapshot: Snapshot) -> str:
+    crashed = snapshot.vm_by_id[lost.vm].crashed
+    what = "has crashed" if crashed else f"is {lost.status}"
+    place = "" if lost.host is None else f" on {host_name(lost.host, snapshot)}, which is {lost.host_status}"
+    if lost.home is not None:
+        fate = f"could start on {host_name(lost.home, snapshot)}"
     else:
-        fate = "whether a host takes it is not known" if one.unjudged else "finds no host"
-    return f"{vm_name(one.vm, snapshot)} {what}{place}: {fate}"
+        fate = "whether a host takes it is not known" if lost.unjudged else "finds no host"
+    return f"{vm_name(lost.vm, snapshot)} {what}{place}: {fate}"
 
 
 class FamilyViolations(Record, frozen=True, omit_defaults=False):
@@ -178,20 +178,20 @@ CLUSTER_COLUMNS: Columns = {
 }
 
 
-def _ha_text(one: ClusterStatus) -> str:
-    word = safe_word(one.ha_safe) if one.ha_reservation else "not reserved"
-    lost = f", {len(one.lost)} lost" if one.lost else ""
-    return f"{counted(one.vms_highly_available, 'VM')}, {word}{lost}"
+def _ha_text(status: ClusterStatus) -> str:
+    word = safe_word(status.ha_safe) if status.ha_reservation else "not reserved"
+    lost = f", {len(status.lost)} lost" if status.lost else ""
+    return f"{counted(status.vms_highly_available, 'VM')}, {word}{lost}"
 
 
-def _violations_text(one: ClusterStatus) -> str:
-    if not one.violations:
+def _violations_text(status: ClusterStatus) -> str:
+    if not status.violations:
         return "none"
-    lines = [f"{one.hard_violations} hard, {one.soft_violations} soft"]
+    lines = [f"{status.hard_violations} hard, {status.soft_violations} soft"]
     lines += [
         f"{FAMILIES.get(each.family, each.family)}: {each.hard} hard, {each.soft} soft"
-        for each in one.violations
-        if len(one.violations) > 1
+        for each in status.violations
+        if len(status.violations) > 1
     ]
     return "\n".join(lines)
 
@@ -243,24 +243,25 @@ def judge(
     return health, (*grave, *light)
 
 
-def _grave(one: ClusterStatus, vms: Sequence[Vm]) -> Iterator[str]:
-    yield from _lost_text(one, vms)
-    if one.disabled_units:
-        yield f"cluster {one.cluster.name}: {disabled_text(one.disabled_units)} (ovirt-placement doctor)"
-    if one.ha_reservation and one.ha_safe is False and not one.lost:
-        yield f"cluster {one.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
+def _grave(status: ClusterStatus, vms: Sequence[Vm]) -> Iterator[str]:
+    yield from _lost_text(status, vms)
+    if status.disabled_units:
+        disabled = disabled_text(status.disabled_units)
+        yield f"cluster {status.cluster.name}: {disabled} (ovirt-placement doctor)"
+    if status.ha_reservation and status.ha_safe is False and not status.lost:
+        yield f"cluster {status.cluster.name}: HA VMs would not all restart (ovirt-placement ha-check)"
 
 
-def _light(one: ClusterStatus) -> Iterator[str]:
-    if number := one.hard_violations:
-        yield f"cluster {one.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
-    if one.hard_violations and one.upgrade:
-        yield f"cluster {one.cluster.name}: {one.upgrade}: nothing is migrated until that is over"
-    if one.doubt:
-        yield f"cluster {one.cluster.name}: no verdict, and nothing is planned: {one.doubt}"
-    elif one.ha_reservation and one.ha_safe is None:
-        moving = " while VMs are on their way (ovirt-placement ha-check)" if one.vms_on_their_way else ""
-        yield f"cluster {one.cluster.name}: not all failures of hosts could be judged{moving}"
+def _light(status: ClusterStatus) -> Iterator[str]:
+    if number := status.hard_violations:
+        yield f"cluster {status.cluster.name}: {number} hard rule{'s are' if number > 1 else ' is'} violated"
+    if status.hard_violations and status.upgrade:
+        yield f"cluster {status.cluster.name}: {status.upgrade}: nothing is migrated until that is over"
+    if status.doubt:
+        yield f"cluster {status.cluster.name}: no verdict, and nothing is planned: {status.doubt}"
+    elif status.ha_reservation and status.ha_safe is None:
+        moving = " while VMs are on their way (ovirt-placement ha-check)" if status.vms_on_their_way else ""
+        yield f"cluster {status.cluster.name}: not all failures of hosts could be judged{moving}"
 
 
 def disabled_text(units: Sequence[str]) -> str:
@@ -269,7 +270,7 @@ def disabled_text(units: Sequence[str]) -> str:
     return f"the engine has disabled {', '.join(units)} of its policy, and places VMs without {they}"
 
 
-def _lost_text(one: ClusterStatus, known: Sequence[Vm]) -> Iterator[str]:
+def _lost_text(status: ClusterStatus, known: Sequence[Vm]) -> Iterator[str]:
     """Highly available VMs that do not run for certain, by whether a host would take them."""
     fates = {
         False: (" and finds no host", " and find no host"),
@@ -277,7 +278,9 @@ def _lost_text(one: ClusterStatus, known: Sequence[Vm]) -> Iterator[str]:
         None: (" and may find no host", " and may find no host"),
     }
     for is_down, (could_start, (single, several)) in product((True, False), fates.items()):
-        lost = [vm for vm in one.lost if vm.could_start is could_start and (vm.status == "down") is is_down]
+        lost = [
+            vm for vm in status.lost if vm.could_start is could_start and (vm.status == "down") is is_down
+        ]
         if not lost:
             continue
         vms = f"{counted(len(lost), 'highly available VM')} {be(len(lost))}"
@@ -286,4 +289,4 @@ def _lost_text(one: ClusterStatus, known: Sequence[Vm]) -> Iterator[str]:
         silent = sorted({f"{vm.host.name} is {vm.host_status}" for vm in lost if vm.host is not None})
         names = "; ".join([listed([vm.vm.name for vm in lost]), *silent[:MOST_NAMES]])
         hint = f"(ovirt-placement why {typed(lost[0].vm, known)})"
-        yield f"cluster {one.cluster.name}: {vms} {state}{fate}: {names} {hint}"
+        yield f"cluster {status.cluster.name}: {vms} {state}{fate}: {names} {hint}"

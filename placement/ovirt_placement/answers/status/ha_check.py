@@ -317,10 +317,10 @@ def checked_cluster(found: HaCheck, softer: Proven, snapshot: Snapshot) -> Check
     )
 
 
-def _lost(one: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
-    some = replace(one, unplaced=one.unplaced[:_MOST_VMS])
+def _lost(loss: Loss, snapshot: Snapshot, *, explained: bool) -> LostSet:
+    some = replace(loss, unplaced=loss.unplaced[:_MOST_VMS])
     because = tuple(why_unplaced(snapshot, some)) if explained else ()
-    return with_names(LostSet, one, snapshot, because=because)
+    return with_names(LostSet, loss, snapshot, because=because)
 
 
 def refusal_text(reasons: Iterable[Reason], snapshot: Snapshot) -> tuple[str, ...]:

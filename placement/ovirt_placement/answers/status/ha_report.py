@@ -181,9 +181,9 @@ def _loss(loss: LostSet, by: str = "") -> tuple[str, str]:
     return "\n".join(_names(loss)), "\n".join(f"{vm.name}{by}" for vm in loss.unplaced)
 
 
-def _names(one: Failing) -> tuple[str, ...]:
+def _names(failing: Failing) -> tuple[str, ...]:
     """The domains that fail, or the hosts."""
-    return tuple(f"domain {name}" for name in one.domains) or tuple(host.name for host in one.hosts)
+    return tuple(f"domain {name}" for name in failing.domains) or tuple(host.name for host in failing.hosts)
 
 
 def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
@@ -201,10 +201,10 @@ def _open(found: CheckVerdict, what: str, by: str) -> Iterator[tuple[str, str]]:
 def _tightest(found: CheckVerdict) -> Iterator[tuple[str, str]]:
     """The worst sets that were looked for, but those that are lost and reported already."""
     left = [one for one in found.tightest if one.survived is not False]
-    for one in left[:_TIGHTEST]:
-        outcome = "survived" if one.survived else "not judged"
-        room = f"room for {counted(max(0, one.room_for), 'more VM')} of {one.memory_mb} MiB at most"
-        yield "\n".join(_names(one)), f"{outcome}, among the tightest: {room}"
+    for tightest in left[:_TIGHTEST]:
+        outcome = "survived" if tightest.survived else "not judged"
+        room = f"room for {counted(max(0, tightest.room_for), 'more VM')} of {tightest.memory_mb} MiB at most"
+        yield "\n".join(_names(tightest)), f"{outcome}, among the tightest: {room}"
 
 
 def notes(answer: HaCheckDocument, snapshot: Snapshot) -> Iterator[str]:
@@ -242,9 +242,9 @@ def _is_reserved_for(loss: LostSet, cluster: Cluster) -> bool:
 def _remarks(found: CheckedCluster) -> Iterator[str]:
     """Failure domains, rules that the engine does not follow, and which VMs the check is not about."""
     domains = [
-        f"{one.domain} ({listed([host.name for host in one.hosts])})"
-        for one in found.units
-        if one.domain is not None
+        f"{unit.domain} ({listed([host.name for host in unit.hosts])})"
+        for unit in found.units
+        if unit.domain is not None
     ]
     if domains:
         yield f"Failure domains of cluster {found.cluster.name}: {listed(domains, '; ')}"

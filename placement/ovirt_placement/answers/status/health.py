@@ -250,9 +250,9 @@ def status_lines(answer: StatusDocument) -> Iterator[str]:
         mistakes = answer.placement_rules.problems
         yield f"Placement rules: {answer.placement_rules.rules}, mistakes in them: {mistakes}."
     yield from (f"Matches nothing: {one.sentence}" for one in answer.unmatched_names)
-    for one in answer.clusters:
-        if names := ", ".join(host.name for host in one.draining):
-            marked = f"Marked as draining in cluster {one.cluster.name}, no VM is placed there: {names}"
+    for status in answer.clusters:
+        if names := ", ".join(host.name for host in status.draining):
+            marked = f"Marked as draining in cluster {status.cluster.name}, no VM is placed there: {names}"
             yield f"{marked} (ovirt-enforcer maintenance status)."
     if answer.details_lacking:
         yield "Disks, network interfaces or owners are being read: until then, keys on them have no effect."

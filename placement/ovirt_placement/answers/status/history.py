@@ -52,9 +52,9 @@ def named_cluster_of(cluster: str, samples: Iterable[Sample]) -> Named:
     return Named(cluster, names[-1] if names else cluster)
 
 
-def _not_survived(one: Sample) -> int | None:
-    known = one.ha_failures is not None and one.ha_survived is not None
-    return max(0, (one.ha_failures or 0) - (one.ha_survived or 0)) if known else None
+def _not_survived(sample: Sample) -> int | None:
+    known = sample.ha_failures is not None and sample.ha_survived is not None
+    return max(0, (sample.ha_failures or 0) - (sample.ha_survived or 0)) if known else None
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -94,9 +94,9 @@ def history(
     wanted = [one for one in samples if cluster is None or one.cluster == cluster.id]
     first, last = _local(since).date(), _local(until).date()
     of_days = {first + timedelta(days=day): list[Sample]() for day in range((last - first).days + 1)}
-    for one in wanted:
-        at = _local(one.hour * HOUR_SECONDS).date()
-        of_days[min(max(at, first), last)].append(one)
+    for sample in wanted:
+        at = _local(sample.hour * HOUR_SECONDS).date()
+        of_days[min(max(at, first), last)].append(sample)
     return HistoryDocument(
         since=_local(since).isoformat(timespec="seconds"),
         cluster=cluster,
@@ -200,10 +200,10 @@ def trend(samples: Sequence[Sample], *, cluster: Named | None, since: float, unt
 
 def _points(starts: range, samples: Iterable[Sample], cluster: str) -> Iterator[TrendPoint]:
     of_points: list[list[Sample]] = [[] for _ in starts]
-    for one in samples:
-        if one.cluster == cluster:
+    for sample in samples:
+        if sample.cluster == cluster:
             # The clock may have been set back since.
-            of_points[min(max(0, (one.hour - starts[0]) // starts.step), len(starts) - 1)].append(one)
+            of_points[min(max(0, (sample.hour - starts[0]) // starts.step), len(starts) - 1)].append(sample)
     for start, found in zip(starts, of_points, strict=True):
         yield TrendPoint(_local(start * HOUR_SECONDS).isoformat(timespec="minutes"), activity(found))
 
@@ -235,10 +235,10 @@ def trend_lines(answer: TrendDocument, *, plain: bool = False) -> Iterator[str]:
         first, last = (datetime.fromisoformat(points[at].start) for at in (0, -1))
         span = counted(hours // 24, "day") if hours % 24 == 0 else counted(hours, "hour")
         yield f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, {span} a column"
-    for one in answer.clusters:
-        yield f"cluster {one.cluster.name}:"
+    for trend in answer.clusters:
+        yield f"cluster {trend.cluster.name}:"
         for title, value_of in _DRAWN:
-            values = [value_of(point.activity) for point in one.points]
+            values = [value_of(point.activity) for point in trend.points]
             if (highest := _most(values)) is not None:
                 bars = _bars(values, highest, _PLAIN_BARS if plain else _BARS)
                 yield f"  {title:<18} {bars}  max {highest}"

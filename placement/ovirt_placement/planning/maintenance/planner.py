@@ -256,9 +256,9 @@ def _way_back(site: Site, end: Snapshot, deadline: Deadline) -> Undoing:
         before = {(one.constraint.family, one.groups) for one in find_violations(site.snapshot, site.cluster)}
         # Soft rules, as no other may be violated.
         fresh = (
-            one.constraint
-            for one in find_violations(end, site.cluster)
-            if (one.constraint.family, one.groups) not in before
+            violation.constraint
+            for violation in find_violations(end, site.cluster)
+            if (violation.constraint.family, violation.groups) not in before
         )
         wanted = {vm for constraint in fresh for vm in constraint.vms}
         moved = tuple(one for one in moved if one.vm in wanted)

@@ -123,10 +123,10 @@ class Question:
         for vm, hosts in places.items():
             cp.add_exactly_one(at[vm, host] for host in hosts)
         literals = []
-        for one in asks:
+        for ask in asks:
             literals.append(literal := cp.new_bool_var(""))
-            domains = {vm: places[vm] for vm in one.vms if vm in places}
-            for form in one.forms if domains else ():
+            domains = {vm: places[vm] for vm in ask.vms if vm in places}
+            for form in ask.forms if domains else ():
                 ask_under(Members(cp, at, domains), form, literal)
         if self._counts_memory:
             self._fit(cp, at)
@@ -165,9 +165,9 @@ class Question:
 
 def _by_vm(asks: Sequence[Ask]) -> Mapping[str, list[Ask]]:
     found: dict[str, list[Ask]] = {}
-    for one in asks:
-        for vm in one.vms:
-            found.setdefault(vm, []).append(one)
+    for ask in asks:
+        for vm in ask.vms:
+            found.setdefault(vm, []).append(ask)
     return found
 
 

@@ -281,10 +281,10 @@ def block_of(
         pinned = snapshot.vm_by_id[vm].bound_to
         if pinned is not None:
             only.add(pinned)
-        for one in asked.get(vm, ()):
-            for form in one.forms:
+        for ask in asked.get(vm, ()):
+            for form in ask.forms:
                 if isinstance(form, AtMost):
-                    apart.append(one.id)
+                    apart.append(ask.id)
                 elif isinstance(form, Allowed):
                     (only if form.positive else never).add(form.hosts)
     tags = frozenset(apart)

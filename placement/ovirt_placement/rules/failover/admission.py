@@ -234,9 +234,9 @@ def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[D
         sweep = Sweep(snapshot, measure, at_once, _KNOWN_STEPS, units)
         # Homes that leave more free on each host, where that is possible; of several units at once not, since
         # sets are left out by what homes others have.
-        for chosen, one in list(sweep.survivals.items()) if at_once == 1 else ():
-            if even := measure.spread(one.hosts):
-                sweep.survivals[chosen] = replace(even, domains=one.domains)
+        for chosen, survival in list(sweep.survivals.items()) if at_once == 1 else ():
+            if even := measure.spread(survival.hosts):
+                sweep.survivals[chosen] = replace(even, domains=survival.domains)
         sweeps.append(sweep)
     return Reserve(snapshot, cluster, measure, tuple(sweeps))
 

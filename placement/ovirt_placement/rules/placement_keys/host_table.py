@@ -200,16 +200,16 @@ def _exchanged(before: Occupancy, gone: Iterable[Presence], come: Iterable[Prese
     memory, vcpus = list(before.memory_mb), list(before.vcpus)
     changed: dict[str, dict[Written, list[int]]] = {}
     for sign, several in ((-1, gone), (1, come)):
-        for one in several:
-            for held in one.held:
+        for presence in several:
+            for held in presence.held:
                 memory[held.place] += sign * held.memory_mb
-                vcpus[held.place] += sign * one.vcpus
-            for name, value in one.keys:
+                vcpus[held.place] += sign * presence.vcpus
+            for name, value in presence.keys:
                 if name not in changed:
                     known = before.keys.get(name, {})
                     changed[name] = {written: list(places) for written, places in known.items()}
                 places = changed[name].setdefault(value, [])
-                for place in one.places:
+                for place in presence.places:
                     if sign > 0:
                         places.append(place)
                     else:
