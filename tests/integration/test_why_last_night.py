@@ -147,7 +147,7 @@ def test_it_reads_as_an_administrator_asks(asking: Asking) -> None:
     assert "0 of 1 hosts passed" in text
     assert "must run with VM db1, which is on host north (affinity group data)" in text
     assert "Not asked about: east, north: " in text
-    assert "It could have started without affinity group data: host south" in text
+    assert "It could have been placed without affinity group data: host south" in text
 
 
 def test_all_that_was_refused_stands_once_with_reasons_of_proxy_and_engine(asking: Asking) -> None:

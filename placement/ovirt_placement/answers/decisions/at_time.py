@@ -261,7 +261,7 @@ def _attempt_text(title: str, attempt: Attempt, *, whole: bool) -> Iterator[str 
     if attempt.weights is not None:
         yield from decisions.decision_text(attempt.weights)
     yield from not_asked_lines(attempt.not_asked, whole=whole)
-    yield from (f"It could have started {way.sentence}" for way in attempt.ways)
+    yield from (f"It could have been placed {way.sentence}" for way in attempt.ways)
 
 
 def distance(after_seconds: float) -> str:

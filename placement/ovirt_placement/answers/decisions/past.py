@@ -337,4 +337,4 @@ def _refusal_lines(placement: RefusedPlacement, *, whole: bool) -> Iterator[str]
         yield from (f"  {line}" for line in at_time.not_asked_lines(placement.not_asked, whole=whole))
     else:
         yield from (f"  The engine: {said.sentence}" for said in placement.events)
-    yield from (f"  It could have started {way.sentence}" for way in placement.ways)
+    yield from (f"  It could have been placed {way.sentence}" for way in placement.ways)
