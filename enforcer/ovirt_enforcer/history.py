@@ -14,7 +14,7 @@ from ovirt_placement.answers.question import THE_VM, Reads, question
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import counted, group_names, host_name
 from ovirt_placement.model.record import Record
-from ovirt_placement.rules.catalogue import Violation, find_violations
+from ovirt_placement.rules.catalogue import Violation, find_unjudged, find_violations
 from ovirt_placement.store.enforcer.history import HeldStep, PlanRecord, RecordedMigration
 from ovirt_placement.store.enforcer.intents import Intent, IntentState
 from ovirt_placement.store.user_actions import UserAction
@@ -285,6 +285,8 @@ class WhyNot(Record, frozen=True):
     #: Why it stays where it is, whatever rule it violates.
     because: tuple[str, ...]
     rules: tuple[UnrepairedRule, ...]
+    #: Why it is not known yet of other rules whether it violates them.
+    unknown: tuple[str, ...]
 
 
 @question(
@@ -318,13 +320,16 @@ def why_not(known: KnownHistory, vm: Annotated[Vm, THE_VM]) -> WhyNot:
             )
             for violation in violations
         ),
+        unknown=find_unjudged(known.snapshot, vm.cluster),
     )
 
 
 def _why_not_lines(answer: WhyNot) -> list[str]:
     where = "runs on no host" if answer.host is None else f"is on {answer.host}"
+    unknown = [f"Not known yet: {why}." for why in answer.unknown]
     if not answer.rules:
-        return [f"{answer.vm} {where} and violates no rule."]
+        judged = " that could be judged" if unknown else ""
+        return [f"{answer.vm} {where} and violates no rule{judged}.", *unknown]
     lines = [f"{answer.vm} {where}."]
     for rule in answer.rules:
         hardness = "hard" if rule.hard else "soft"
@@ -334,7 +339,7 @@ def _why_not_lines(answer: WhyNot) -> list[str]:
     if answer.because:
         lines.append("Why it is still there:")
         lines += (f"  - {reason}" for reason in answer.because)
-    return lines
+    return [*lines, *unknown]
 
 
 def _because(vm: Vm, known: KnownHistory) -> Iterator[str]:

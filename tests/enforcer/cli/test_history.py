@@ -7,9 +7,14 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+import ovirt_enforcer
+from ovirt_enforcer.history import KnownHistory, why_not
 from ovirt_enforcer.settings import EnforcerSettings, Mode, recorded_settings
+from ovirt_placement.answers.document import Shown
 from ovirt_placement.answers.plans import plan_record
+from ovirt_placement.answers.question import question_named
 from ovirt_placement.answers.status.history import MOST_POINTS
+from ovirt_placement.model.snapshot import STORED
 from ovirt_placement.planning.plan import Plan, Step
 from ovirt_placement.planning.planner import make_plan
 from ovirt_placement.store.enforcer.history import HistoryStore, RuleAfterwards, StepOutcome
@@ -226,6 +231,14 @@ def test_a_store_that_does_not_exist_is_said(bench: Bench) -> None:
 def test_why_a_vm_is_not_moved_that_violates_no_rule(bench: Bench) -> None:
     bench.planned()
     assert bench.ask("why-not calm") == "calm is on alpha and violates no rule.\n"
+
+
+def test_a_rule_that_cannot_be_judged_yet_is_not_said_to_be_satisfied() -> None:
+    state = replace(snapshot(host("h1"), vm("a", "h1")), unread=(STORED,))
+    answer = why_not(KnownHistory(state, {}, {}, (), (), (), None), state.vm_by_id["a"])
+    first, *unknown = question_named("why-not", ovirt_enforcer).text(answer, Shown())
+    assert first == "a is on h1 and violates no rule that could be judged."
+    assert unknown == [f"Not known yet: {why}." for why in answer.unknown] != []
 
 
 def test_why_a_vm_is_not_moved_whose_step_is_held(bench: Bench) -> None:
