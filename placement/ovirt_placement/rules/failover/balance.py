@@ -32,8 +32,6 @@ from ovirt_placement.rules.load import balance_load, limits_of, overloaded, over
 
 #: Steps of all judgements of one call: some 100 ms in a large cluster, besides what all calls take.
 _STEPS = 4_000
-#: Of at most this many hosts, those with most room, it is asked whether a VM could restart there.
-_MOST_HOMES = 16
 #: A VM with more of them in hard negative groups is not taken to find a spare host; each may keep off two.
 _MOST_RIVALS = 4
 
@@ -48,19 +46,18 @@ class _Failures:
         failures = snapshot.cluster_by_id[cluster].ha_failures
         self._to_survive = [*to_survive(self._measure.hosts, failures, domains)]
         up = (host for host in snapshot.hosts_of_cluster[cluster] if host.up)
+        self._spare: dict[frozenset[str], int] = {}
         self._room = {host.id: _room_mb(snapshot, host) for host in up}
-        self._homes: dict[str, frozenset[str]] = {}
 
     def sure(self, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
         """The hosts of which room alone says that a move there makes no failure worse.
 
-        Such a host still takes whatever a failure may have to send there, and so does another one to which
-        the VM itself may go.
+        Such a host still takes whatever a failure may have to send there, and the VM finds a spare one.
         """
         if not self._measure.restart_check.plain or self._tied(vm):
             return ()
         roomy = (host for host in hosts if self._beyond(vm, host) >= self._most_bound)
-        return tuple(host for host in roomy if not vm.ha or self._finds_home(vm, host))
+        return tuple(roomy) if not vm.ha or self._finds_spare(vm) else ()
 
     def harmed(self, vm: Vm, host: str, budget: Budget) -> bool:
         """Whether a failure that is survived now is not after a move. Raises `BudgetSpentError`."""
@@ -81,11 +78,7 @@ class _Failures:
 
     def _at_risk(self, units: Sequence[FailureUnit], vm: Vm, host: str) -> tuple[FailureUnit, ...]:
         """What fails with a host, has VMs tied to the one that moves, or may send more than it takes."""
-        beyond, bonds, rivalries = (
-            self._beyond(vm, host),
-            bond_of(self._snapshot),
-            rivalries_of(self._snapshot),
-        )
+        bonds, rivalries = bond_of(self._snapshot), rivalries_of(self._snapshot)
         tied = {one for one, bond in bonds.items() if bond == bonds.get(vm.id)}
         tied |= {one for one in rivalries if not rivalries[one].isdisjoint(rivalries.get(vm.id, NONE))}
         concerned = {host, *(self._snapshot.vm_by_id[one].host for one in tied)}
@@ -94,7 +87,7 @@ class _Failures:
             for unit in units
             if huge_page_kib(vm) is not None
             or not concerned.isdisjoint(unit.hosts)
-            or self._sum(self._bound, unit) > beyond
+            or self._sum(self._bound, unit) > self._beyond(vm, host)
         )
 
     def _tied(self, vm: Vm) -> bool:
@@ -107,28 +100,27 @@ class _Failures:
         return self._room.get(host, 0) - required_mb(vm)
 
     @cached_property
-    def _spare(self) -> tuple[str, ...]:
-        """The hosts with most room, that many that one is left for each VM that restarts; or none.
-
-        Whatever fails, and wherever its VMs have homes otherwise.
-        """
+    def _enough(self) -> int:
+        """How many hosts leave one for each VM that restarts, whatever fails and wherever others do."""
         count = {host: len(self._measure.vms_on((host,))) for host in self._measure.hosts}
-        size = dict.fromkeys(count, 1)
-        vms, failed = self._most(count), self._most(size)
-        enough = failed + 2 * (vms + 1) + 2 * _MOST_RIVALS
-        found = nlargest(enough, self._room, key=lambda host: (self._room[host], host))
-        return tuple(found) if len(found) == enough else ()
+        vms, failed = self._most(count), self._most(dict.fromkeys(count, 1))
+        return failed + 2 * (vms + 1) + 2 * _MOST_RIVALS
 
-    def _goes_anywhere(self, vm: Vm) -> bool:
-        """Whether any of the spare hosts takes a VM by itself, but for those that have its rivals."""
+    def _spare_mb(self, hosts: frozenset[str]) -> int:
+        """The least room in MiB of that many of these hosts, those with most of it; 0 of fewer."""
+        if hosts not in self._spare:
+            found = nlargest(self._enough, (room for host, room in self._room.items() if host in hosts))
+            self._spare[hosts] = found[-1] if len(found) == self._enough else 0
+        return self._spare[hosts]
+
+    def _finds_spare(self, vm: Vm) -> bool:
+        """Whether enough hosts take a VM by itself, but for those that have its rivals."""
         groups = rivalries_of(self._snapshot).get(vm.id, NONE)
         return (
-            bool(self._spare)
-            and required_mb(vm) <= self._room[self._spare[-1]]
-            and sum(len(self._snapshot.group_vms[group]) - 1 for group in groups) <= _MOST_RIVALS
+            sum(len(self._snapshot.group_vms[group]) - 1 for group in groups) <= _MOST_RIVALS
             and vm.id not in bond_of(self._snapshot)
             and huge_page_kib(vm) is None
-            and self._measure.restart_check.open_to(vm.id).issuperset(self._spare)
+            and required_mb(vm) <= self._spare_mb(self._measure.restart_check.open_to(vm.id))
         )
 
     @cached_property
@@ -137,7 +129,7 @@ class _Failures:
         found = {}
         for host in self._measure.hosts:
             vms = [self._snapshot.vm_by_id[vm] for vm in self._measure.vms_on((host,))]
-            found[host] = sum(required_mb(vm) for vm in vms if not self._goes_anywhere(vm))
+            found[host] = sum(required_mb(vm) for vm in vms if not self._finds_spare(vm))
         return found
 
     @cached_property
@@ -153,27 +145,6 @@ class _Failures:
 
     def _sum(self, by_host: Mapping[str, int], unit: FailureUnit) -> int:
         return sum(by_host[host] for host in unit.hosts)
-
-    def _finds_home(self, vm: Vm, host: str) -> bool:
-        """Whether a VM on a host finds another one whatever fails with it."""
-        return self._goes_anywhere(vm) or all(
-            self._goes_elsewhere(vm, host, units, at_once) for units, at_once in self._to_survive
-        )
-
-    def _goes_elsewhere(self, vm: Vm, host: str, units: Sequence[FailureUnit], at_once: int) -> bool:
-        homes = self._homes_of(vm).difference((host,))
-        if all(len(unit.hosts) == 1 for unit in units):
-            return len(homes) >= at_once
-        return at_once == 1 and all(homes.difference(unit.hosts) for unit in units if host in unit.hosts)
-
-    def _homes_of(self, vm: Vm) -> frozenset[str]:
-        """Hosts that take a VM next to whatever a failure sends there, as far as they were asked."""
-        if vm.id not in self._homes:
-            roomy = nlargest(_MOST_HOMES, self._room, key=lambda host: (self._room[host], host))
-            hosts = [host for host in roomy if self._beyond(vm, host) >= self._most_bound]
-            accepted = self._measure.restart_check.accepted(self._snapshot, (vm.id,), hosts)
-            self._homes[vm.id] = frozenset(accepted)
-        return self._homes[vm.id]
 
 
 def _room_mb(snapshot: Snapshot, host: Host) -> int:
