@@ -17,6 +17,8 @@ from tests.web.test_several import WEST
 pytestmark = pytest.mark.system
 
 APPROVE = "button >> text=Approve 2 migrations"
+#: The page of this module has it in its configuration.
+LINES = '[[ha.domains]]\nname = "rack-1"\nhosts = ["alpha", "beta"]\n'
 
 
 def test_hosts_and_racks_fail_by_a_click(chromium: Browser, served: Page) -> None:
