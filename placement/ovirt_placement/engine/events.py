@@ -127,7 +127,7 @@ FAILED = codes(
 )
 #: Of a migration that did not begin: what the engine would not have, or found no host for.
 REFUSED = FAILED | codes("VM_MIGRATION_NO_VDS_TO_MIGRATE_TO")
-#: Of a migration that had begun, whatever else is known of it: nobody refused it.
+#: Of a migration that had begun: it failed, and was not refused.
 BROKE_OFF = codes("VM_MIGRATION_ABORT VM_MIGRATION_TO_SERVER_FAILED")
 CANCELLED = codes("VM_CANCEL_MIGRATION")
 #: The engine tried one target without success and looks for another.

@@ -38,7 +38,7 @@ def test_a_cluster_that_cannot_even_be_planned_does_not_stop_the_other(
     read = bench.read
 
     def spoilt() -> Snapshot:
-        """A VM without a size, which nobody reckons with."""
+        """A VM without a size, which no part of planning expects."""
         state = read()
         vms = [replace(vm, memory_mb=None) if vm.id == "one-b" else vm for vm in state.vms]
         return replace(state, vms=tuple(vms))

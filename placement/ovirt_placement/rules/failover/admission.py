@@ -11,7 +11,7 @@ that were found leave free is enough. Where it is not, failures that may have be
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -194,7 +194,7 @@ class Reserve:
         known = True
         for survival in sweep.survivals.values():
             if everything or host in survival.homes.values() or (ha and host in survival.hosts):
-                outcome = examined(measure, survival.hosts, budget)
+                outcome = _examined(measure, survival.hosts, budget)
                 if isinstance(outcome, Loss):
                     return Loss(outcome.hosts, outcome.unplaced, survival.domains)
                 known = known and isinstance(outcome, Survival)
@@ -205,15 +205,10 @@ class Reserve:
     def _judge_several(self, sweep: Sweep, after: Snapshot, measure: Starts, budget: Budget) -> Loss | None:
         """Judge all sets again: another evacuation of one host may meet with those of others."""
         then = Sweep(after, measure, sweep.failures, budget.left, sweep.units)
-        budget.spend(min(budget.left, budget.left - then.left))
-        for loss in then.losses.values():
-            if any(set(one.hosts) <= set(loss.hosts) for one in sweep.losses.values()):
-                continue
-            if isinstance(examined(self.measure, loss.hosts, budget), Survival):
-                return loss
-        if then.safe is None and sweep.safe is not None:
+        found = newly_lost(then, self.measure, budget, sweep.losses.values())
+        if found is None and then.safe is None and sweep.safe is not None:
             raise BudgetSpentError
-        return None
+        return found
 
 
 class _Used(NamedTuple):
@@ -241,7 +236,21 @@ def reserve_of(snapshot: Snapshot, cluster: str, failures: int, domains: tuple[D
     return Reserve(snapshot, cluster, measure, tuple(sweeps))
 
 
-def examined(measure: Starts, failed: tuple[str, ...], budget: Budget) -> Outcome:
+def newly_lost(then: Sweep, before: Starts, budget: Budget, known: Collection[Loss] = ()) -> Loss | None:
+    """The first loss that was survived before, but for those that hold one which is known.
+
+    The steps that the sweep took are spent, too. Raises `BudgetSpentError`.
+    """
+    budget.spend(min(budget.left, budget.left - then.left))
+    for loss in then.losses.values():
+        if any(set(one.hosts) <= set(loss.hosts) for one in known):
+            continue
+        if isinstance(_examined(before, loss.hosts, budget), Survival):
+            return loss
+    return None
+
+
+def _examined(measure: Starts, failed: tuple[str, ...], budget: Budget) -> Outcome:
     if budget.left <= 0:
         raise BudgetSpentError
     examined = examine(measure, failed, budget.left)

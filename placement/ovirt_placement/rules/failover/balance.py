@@ -15,11 +15,11 @@ from ovirt_placement.rules.elements.placement import World
 from ovirt_placement.rules.elements.resources import huge_page_kib, physical_room, required_mb
 from ovirt_placement.rules.elements.rule import Rule, UnitKind
 from ovirt_placement.rules.elements.verdict import BalanceMove, BalanceRequest, whole_number
-from ovirt_placement.rules.failover.admission import PER_STEP, examined
+from ovirt_placement.rules.failover.admission import PER_STEP, newly_lost
 from ovirt_placement.rules.failover.check import Starts
 from ovirt_placement.rules.failover.failures import Sweep
 from ovirt_placement.rules.failover.measures import NONE, bond_of, rivalries_of
-from ovirt_placement.rules.failover.outcomes import Domain, FailureUnit, Survival, domains_of, to_survive
+from ovirt_placement.rules.failover.outcomes import Domain, FailureUnit, domains_of, to_survive
 from ovirt_placement.rules.ha import (
     OVER_UTILIZATION,
     Asking,
@@ -52,9 +52,10 @@ class _Failures:
     def sure(self, vm: Vm, hosts: tuple[str, ...]) -> tuple[str, ...]:
         """The hosts of which room alone says that a move there makes no failure worse.
 
-        Such a host still takes whatever a failure may have to send there, and the VM finds a spare one.
+        Such a host still takes all that a failure may have to send there, and the VM finds a spare one.
         """
-        if not self._measure.restart_check.plain or self._tied(vm):
+        rivals = vm.id in rivalries_of(self._snapshot)
+        if not self._measure.restart_check.plain or rivals or self._tied(vm):
             return ()
         roomy = (host for host in hosts if self._beyond(vm, host) >= self._most_bound)
         return tuple(roomy) if not vm.ha or self._finds_spare(vm) else ()
@@ -67,17 +68,18 @@ class _Failures:
         for units, at_once in self._to_survive:
             if at_once == 1 and self._measure.restart_check.plain:
                 units = self._at_risk(units, vm, host)
-            sweep = Sweep(after, measure, at_once, budget.left, units)
-            budget.spend(min(budget.left, budget.left - sweep.left))
-            outcomes = (examined(self._measure, loss.hosts, budget) for loss in sweep.losses.values())
-            if any(isinstance(outcome, Survival) for outcome in outcomes):
+            then = Sweep(after, measure, at_once, budget.left, units)
+            if newly_lost(then, self._measure, budget) is not None:
                 return True
-            if not sweep.ended:
+            if not then.ended:
                 raise BudgetSpentError
         return False
 
     def _at_risk(self, units: Sequence[FailureUnit], vm: Vm, host: str) -> tuple[FailureUnit, ...]:
         """What fails with a host, has VMs tied to the one that moves, or may send more than it takes."""
+        if huge_page_kib(vm) is not None:
+            return tuple(units)
+        beyond = self._beyond(vm, host)
         bonds, rivalries = bond_of(self._snapshot), rivalries_of(self._snapshot)
         tied = {one for one, bond in bonds.items() if bond == bonds.get(vm.id)}
         tied |= {one for one in rivalries if not rivalries[one].isdisjoint(rivalries.get(vm.id, NONE))}
@@ -85,15 +87,12 @@ class _Failures:
         return tuple(
             unit
             for unit in units
-            if huge_page_kib(vm) is not None
-            or not concerned.isdisjoint(unit.hosts)
-            or self._sum(self._bound, unit) > self._beyond(vm, host)
+            if not concerned.isdisjoint(unit.hosts) or self._sum(self._bound, unit) > beyond
         )
 
     def _tied(self, vm: Vm) -> bool:
-        """Whether more than memory decides where a VM and others restart."""
-        snapshot = self._snapshot
-        return vm.id in bond_of(snapshot) or vm.id in rivalries_of(snapshot) or huge_page_kib(vm) is not None
+        """Whether more than memory and hard negative groups decides where a VM restarts."""
+        return vm.id in bond_of(self._snapshot) or huge_page_kib(vm) is not None
 
     def _beyond(self, vm: Vm, host: str) -> int:
         """How many MiB a host has besides what a VM takes."""
@@ -101,7 +100,7 @@ class _Failures:
 
     @cached_property
     def _enough(self) -> int:
-        """How many hosts leave one for each VM that restarts, whatever fails and wherever others do."""
+        """How many hosts leave one for each VM that restarts after any failure, wherever others restart."""
         count = {host: len(self._measure.vms_on((host,))) for host in self._measure.hosts}
         vms, failed = self._most(count), self._most(dict.fromkeys(count, 1))
         return failed + 2 * (vms + 1) + 2 * _MOST_RIVALS
@@ -118,8 +117,7 @@ class _Failures:
         groups = rivalries_of(self._snapshot).get(vm.id, NONE)
         return (
             sum(len(self._snapshot.group_vms[group]) - 1 for group in groups) <= _MOST_RIVALS
-            and vm.id not in bond_of(self._snapshot)
-            and huge_page_kib(vm) is None
+            and not self._tied(vm)
             and required_mb(vm) <= self._spare_mb(self._measure.restart_check.open_to(vm.id))
         )
 
