@@ -13,44 +13,20 @@ from ovirt_placement.model.record import Record, Struct
 _Struct = TypeVar("_Struct", bound=Struct)
 
 #: The words of the REST API.
-HOST_STATUSES = frozenset(
-    [
-        "unassigned",
-        "down",
-        "maintenance",
-        "up",
-        "non_responsive",
-        "error",
-        "installing",
-        "install_failed",
-        "reboot",
-        "preparing_for_maintenance",
-        "non_operational",
-        "pending_approval",
-        "initializing",
-        "connecting",
-        "installing_os",
-        "kdumping",
-    ]
-)
+HOST_STATUSES = frozenset({
+    "unassigned", "down", "maintenance", "up", "non_responsive", "error", "installing", "install_failed",
+    "reboot", "preparing_for_maintenance", "non_operational", "pending_approval", "initializing",
+    "connecting", "installing_os", "kdumping",
+})  # fmt: skip
 #: A VM in one of these can be started.
 STARTABLE_STATUSES = frozenset({"down", "suspended"})
 #: A VM in one of these is on no host.
 RESTING_STATUSES = STARTABLE_STATUSES | {"image_locked"}
 #: A VM in one of these is on a host.
-RUNNING_STATUSES = frozenset(
-    [
-        "up",
-        "powering_up",
-        "paused",
-        "migrating",
-        "not_responding",
-        "reboot_in_progress",
-        "saving_state",
-        "restoring_state",
-        "powering_down",
-    ]
-)
+RUNNING_STATUSES = frozenset({
+    "up", "powering_up", "paused", "migrating", "not_responding", "reboot_in_progress", "saving_state",
+    "restoring_state", "powering_down",
+})  # fmt: skip
 VM_STATUSES = RESTING_STATUSES | RUNNING_STATUSES | {"unassigned", "unknown", "wait_for_launch"}
 
 

@@ -1,7 +1,7 @@
 """Names for ids, as administrators know them, and ids for what they name. And counts in words."""
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, NamedTuple, Protocol, TypeVar
 
@@ -266,37 +266,28 @@ def _listed(level: str, snapshot: Snapshot) -> Iterator[Named]:
 
     The name is the id, where it knows none.
     """
-    named: dict[str, Sequence[Identified]] = {
-        CLUSTER: snapshot.clusters,
-        NODE: snapshot.hosts,
-        SERVER: snapshot.vms,
-        STICKY: snapshot.vms,
-        "vdc_offer": snapshot.data_centers,
-        "vdc": snapshot.data_centers,
-        "network_offer": snapshot.networks,
-        "network": snapshot.networks,
-        "nic_offer": snapshot.vnic_profiles,
-    }
-    if level in named:
-        yield from (Named(one.id, one.name) for one in named[level])
+    if (field := _FIELDS.get(level)) is not None:
+        yield from (Named(one.id, one.name) for one in getattr(snapshot, field))
     elif level == "nic":
         yield from (Named(nic.id, f"{vm.name}/{nic.name}") for vm in snapshot.vms for nic in vm.nics)
     else:
-        used = (one for vm in snapshot.vms for one in _used_by(vm, level))
+        used = (one for vm in snapshot.vms for one in _USED[level](vm))
         yield from (Named(one, one) for one in used if one is not None)
 
 
-def _used_by(vm: Vm, level: str) -> tuple[str | None, ...]:
-    return {
-        "billing_entity": (vm.quota,),
-        "customer_offer": (vm.owner,),
-        "customer": (vm.owner,),
-        "image_offer": (vm.template,),
-        "image": (vm.template,),
-        "server_offer": (vm.cpu_profile, vm.instance_type),
-        "disk_offer": tuple(disk.profile for disk in vm.disks),
-        "disk": tuple(disk.id for disk in vm.disks),
-    }[level]
+#: Where a snapshot has what stands on a level; and of other levels what a VM uses there.
+_FIELDS = {
+    CLUSTER: "clusters", NODE: "hosts", SERVER: "vms", STICKY: "vms", "vdc_offer": "data_centers",
+    "vdc": "data_centers", "network_offer": "networks", "network": "networks", "nic_offer": "vnic_profiles",
+}  # fmt: skip
+_USED: Mapping[str, Callable[[Vm], Iterable[str | None]]] = {
+    "billing_entity": lambda vm: (vm.quota,),
+    **dict.fromkeys(("customer_offer", "customer"), lambda vm: (vm.owner,)),
+    **dict.fromkeys(("image_offer", "image"), lambda vm: (vm.template,)),
+    "server_offer": lambda vm: (vm.cpu_profile, vm.instance_type),
+    "disk_offer": lambda vm: (disk.profile for disk in vm.disks),
+    "disk": lambda vm: (disk.id for disk in vm.disks),
+}
 
 
 def resource_name(level: str, resource: str, snapshot: Snapshot) -> str:

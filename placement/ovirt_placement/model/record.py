@@ -66,24 +66,9 @@ STICKY = "server_sticky"
 
 #: What a VM's keys are compiled from; a later level wins. An offer is what its resource was made from.
 LEVELS = (
-    CLUSTER,
-    "billing_entity",
-    "customer_offer",
-    "customer",
-    "image_offer",
-    "image",
-    "vdc_offer",
-    "vdc",
-    "server_offer",
-    STICKY,
-    SERVER,
-    "disk_offer",
-    "disk",
-    "network_offer",
-    "network",
-    "nic_offer",
-    "nic",
-)
+    CLUSTER, "billing_entity", "customer_offer", "customer", "image_offer", "image", "vdc_offer", "vdc",
+    "server_offer", STICKY, SERVER, "disk_offer", "disk", "network_offer", "network", "nic_offer", "nic",
+)  # fmt: skip
 
 #: Where users may set a key; sticky copies are made by starts alone.
 SETTABLE = (*(level for level in LEVELS if level != STICKY), NODE)

@@ -3,7 +3,7 @@
 import contextlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -32,17 +32,15 @@ class Formatted(Struct, frozen=True):
 
 
 File = TypeVar("File", bound=Formatted)
-Content = TypeVar("Content")
 
 
-def _load(path: Path, what: str, loads: Callable[[bytes], Content]) -> Content:
-    """Read a file of this kind and decode it; `what` it holds is named where it cannot be read.
-
-    Raises `UserError` with the name of the file if it cannot be read, or as `loads` does.
-    """
-    content = files.read_named(path, what, _MOST_MIB)
+def _load(path: Path, form: type[File], entries: str) -> File:
+    """Read a file of these entries, no two of one name. Raises `UserError`, with the file and the place."""
+    content = files.read_named(path, entries, _MOST_MIB)
     with placed(f"{path}: "):
-        return loads(content)
+        file = _decoded(content, form)
+        check_unique(entries, "name", getattr(file, entries))
+        return file
 
 
 def _decoded(content: bytes, form: type[File]) -> File:
@@ -168,13 +166,9 @@ def load_groups(path: Path) -> GroupFile:
     Whether there are such clusters and members is left to the reader. Raises `UserError` if the file cannot
     be read, has another form, or two groups have one name; it gives the place.
     """
-    return _load(path, "groups", _groups)
-
-
-def _groups(content: bytes) -> GroupFile:
-    file = _decoded(content, GroupFile)
-    check_unique("groups", "name", file.groups)
-    return replace(file, groups=tuple(_stored(at, group) for at, group in enumerate(file.groups)))
+    file = _load(path, GroupFile, "groups")
+    with placed(f"{path}: "):
+        return replace(file, groups=tuple(_stored(at, group) for at, group in enumerate(file.groups)))
 
 
 def _stored(at: int, group: GroupEntry) -> GroupEntry:
@@ -193,13 +187,7 @@ def load_rules(path: Path) -> tuple[PlacementRule, ...]:
     What is wrong with a rule itself is left to the rules. Raises `UserError` if the file cannot be read, has
     another form, or two rules have one name; it gives the place.
     """
-    return _load(path, "rules", _rules)
-
-
-def _rules(content: bytes) -> tuple[PlacementRule, ...]:
-    file = _decoded(content, RuleFile)
-    check_unique("rules", "name", file.rules)
-    return file.rules
+    return _load(path, RuleFile, "rules").rules
 
 
 def described(kind: str, entries: Iterable[GroupEntry | PlacementRule]) -> dict[str, object]:
@@ -247,7 +235,9 @@ def load_keys(path: Path, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[
     What is wrong with a key itself is left to the rules. Raises `UserError` if the file cannot be read,
     has another form, or names what the snapshot does not hold; the message names the place.
     """
-    return _load(path, "keys", lambda content: decode_keys(content, snapshot, key_class))
+    content = files.read_named(path, "keys", _MOST_MIB)
+    with placed(f"{path}: "):
+        return decode_keys(content, snapshot, key_class)
 
 
 def decode_keys(content: bytes, snapshot: Snapshot, key_class: str = SYSTEM) -> tuple[PlacementKey, ...]:
@@ -294,18 +284,8 @@ def _node_keys(file: KeyFile, snapshot: Snapshot) -> Iterator[tuple[str, Placeme
             host = _resource_id(f"{path}.values", NODE, word, snapshot)
             if snapshot.host_by_id[host].cluster != cluster:
                 raise UserError(f'{path}.values: host "{word}" is not of cluster "{entry.cluster}"')
-            yield (
-                f"{path}.values.{word}",
-                PlacementKey(
-                    level=NODE,
-                    resource=host,
-                    key_class=SYSTEM,
-                    name=entry.name,
-                    value=value,
-                    weight=entry.weight,
-                    sticky=entry.sticky,
-                ),
-            )
+            key = PlacementKey(NODE, host, SYSTEM, entry.name, value, entry.weight, entry.sticky)
+            yield f"{path}.values.{word}", key
 
 
 def _keys(file: KeyFile, snapshot: Snapshot, key_class: str) -> Iterator[tuple[str, PlacementKey]]:

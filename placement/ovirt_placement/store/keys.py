@@ -307,14 +307,7 @@ class DefaultKey(msgspec.Struct, frozen=True):
     @property
     def key(self) -> PlacementKey:
         """The key of the cluster: what it asks for is always 0."""
-        return PlacementKey(
-            level=CLUSTER,
-            resource=self.cluster,
-            key_class=SYSTEM,
-            name=self.name,
-            value=0.0,
-            weight=self.weight,
-        )
+        return PlacementKey(CLUSTER, self.cluster, SYSTEM, self.name, 0.0, self.weight)
 
 
 class DefaultKeyChange(msgspec.Struct, frozen=True):
