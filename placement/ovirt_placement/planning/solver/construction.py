@@ -136,7 +136,7 @@ class Construction:
     def bound(self) -> Value:
         """No end is better than this."""
         # Parts have nothing in common but room.
-        return tuple(map(sum, zip(self.untouched, *self.bounds.values(), strict=True)))
+        return tuple(map(sum, zip(self._untouched, *self.bounds.values(), strict=True)))
 
     def value_of(self, part: Part) -> Value:
         """What a part is worth as things stand, but for what it takes of headroom."""
@@ -149,13 +149,17 @@ class Construction:
         return tuple(counts)
 
     @property
-    def untouched(self) -> Value:
-        """What is violated where no VM can move, as far as a model knows."""
-        parted = {goal.number for part in self.bounds for goal in part.goals}
+    def _untouched(self) -> Value:
+        """What is violated where no part is."""
+        return self.violated_besides(goal for part in self.bounds for goal in part.goals)
+
+    def violated_besides(self, goals: Iterable[Goal]) -> Value:
+        """What is violated at the start of other goals than these, as far as a model knows."""
+        known = {goal.number for goal in goals}
         violated = (
             goal
             for goal in self._start.violated_goals()
-            if goal.wanted and goal.form is not None and goal.number not in parted
+            if goal.wanted and goal.form is not None and goal.number not in known
         )
         return tuple(counted(violated, self._start))
 

@@ -17,7 +17,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver.construction import Construction
 from ovirt_placement.planning.solver.greedy import Greedy, spread
-from ovirt_placement.planning.solver.model import reduced, roomiest
+from ovirt_placement.planning.solver.model import goals_of, reduced, roomiest
 from ovirt_placement.planning.solver.stages import solve, value_at
 
 #: A cluster with no more places to choose from is decided as one; of parts with more VMs nothing is decided
@@ -73,7 +73,8 @@ class Improvement:
         self._placement.put(spread(self._problem, self.where, deadline))
 
     def _decide_whole(self, places: Mapping[str, tuple[str, ...]], deadline: Deadline) -> None:
-        fixed = self._construction.untouched
+        # The model knows goals of no part, too: of those that no end repairs VMs may move.
+        fixed = self._construction.violated_besides(goals_of(self._problem, places))
         least = tuple(one - other for one, other in zip(self.bound, fixed, strict=True))
         solved = solve(self._placement, self._candidates, places, deadline, workers=2, least=least)
         if solved is not None:
