@@ -66,8 +66,9 @@ class Model:
         for goal in goals_of(self.problem, scope.domains) if scope.goals is None else scope.goals:
             if deadline.over:
                 return
-            # A sum on hosts that no VM leaves or comes to stays what it is.
-            if goal.sum is None or not goal.sum.hosts.isdisjoint(self.on):
+            if goal.sum is not None and goal.sum.hosts.isdisjoint(self.on):
+                self._add_undecided(goal)
+            else:
                 self._add(goal)
         self.whole = True
 
@@ -75,6 +76,15 @@ class Model:
     def moved(self) -> dict[str, Term]:
         """For each VM, 1 if it ends elsewhere than it starts."""
         return {vm: 1 - self.at[vm, self.problem.where[vm]] for vm in self.scope.domains}
+
+    def _add_undecided(self, goal: Goal) -> None:
+        """A sum on hosts that no VM leaves or comes to stays what it is."""
+        placement = self.scope.placement
+        if (goal.wanted or goal.satisfied) and placement.violated(goal):
+            self.violated[goal.level].append(1)
+            if goal.partly:
+                self.excess.append(placement.excess_of(goal))
+                self.most_excess += placement.excess_of(goal)
 
     def _add(self, goal: Goal) -> None:
         if goal.split:

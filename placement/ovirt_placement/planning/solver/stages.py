@@ -207,6 +207,8 @@ class Stages:
         for group in self._merged(first):
             objective = self._objective(group)
             if isinstance(objective, int):
+                for number, value in zip(group, self._split(group, objective), strict=True):
+                    values[number] = bounds[number] = value
                 continue
             known = group[-1] < len(least) and values[: group[0]] == list(least[: group[0]])
             if known:
@@ -219,9 +221,9 @@ class Stages:
                 break
             found = True
             reached = self._split(group, round(self._solver.objective_value))
-            least = self._split(group, math.ceil(self._solver.best_objective_bound - 1e-6))
+            proven = self._split(group, math.ceil(self._solver.best_objective_bound - 1e-6))
             where = self._read()
-            for number, value, bound in zip(group, reached, least, strict=True):
+            for number, value, bound in zip(group, reached, proven, strict=True):
                 values[number], bounds[number] = value, bound
             self._model.cp.add(objective <= round(self._solver.objective_value))
         length = self._model.problem.levels + 3

@@ -22,7 +22,7 @@ from ovirt_placement.planning.solver.construction import Construction
 from ovirt_placement.planning.solver.strategy import Improvement
 from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
-from tests.builders import APART, CLUSTER, TOGETHER, Part, group, host, rule, snapshot, vm
+from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, Part, group, host, rule, snapshot, vm
 from tests.examples import examples
 from tests.placement.planning.plans import ALL, EACH
 from tests.placement.planning.test_mixed_rules import clusters
@@ -356,3 +356,23 @@ def test_two_sums_on_the_same_hosts_may_be_of_different_vms() -> None:
         (["a", "b"], 1),
         (["c", "d"], 1),
     ]
+
+
+def test_a_sum_that_no_vm_can_leave_counts_as_it_is() -> None:
+    """One VM must leave h0; on h5, where one cannot move, two vCPUs more than the ceiling remain."""
+    state = snapshot(
+        *(host(name, free_mb=free_mb) for name, free_mb in {"h0": 0, "h1": 1024}.items()),
+        *(host(name, free_mb=4096) for name in ("h2", "h6", "h7")),
+        host("h5", free_mb=0, status="maintenance"),
+        rule("first", "capacity", hosts="h5", most=4, counted="vcpus"),
+        rule("second", "capacity", hosts="h7", most=9, counted="vcpus", enforcing=False),
+        vm("stays", "h5", vcpus=2, migratable=False), vm("leaves", "h5", vcpus=4),
+        vm("moves", "h0", vcpus=2), vm("peer", "h2", needs_mb=4096),
+        *(vm(name, "h0", vcpus=4, needs_mb=4096) for name in ("a", "b")),
+        vm("c", "h6", vcpus=2, needs_mb=4096), vm("d", "h1"),
+        group("off", SOFT_APART, vms="moves peer", hosts_rule=APART, hosts="h0", priority=5.0),
+    )  # fmt: skip
+    problem = pose(state, CLUSTER, options=ALL)
+    built = Construction(problem, CandidateHosts(problem))
+    built.run(NEVER)
+    assert built.bound == Improvement(built).value == (1, 0, 0, 0, 2, 1)
