@@ -18,7 +18,7 @@ from ovirtsdk4 import types
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.client import EngineConnection, checked
 from ovirt_placement.engine.connection.failures import EngineFault
-from ovirt_placement.engine.requests import get_entity, permitted, read_fields
+from ovirt_placement.engine.requests import permitted, read_entity, read_fields
 from ovirt_placement.model import AffinityGroup, AffinityRule
 
 #: What the engine keeps of a correlation id; anything else it would cut away, and we never find it again.
@@ -80,7 +80,7 @@ def _rejection(
     if fault.code in (200, 400, 404):
         # The sentence would show it, but in the engine's language and release.
         for kind, collection, identity in (("VM", "/vms", vm_id), ("host", "/hosts", host_id)):
-            if identity is not None and get_entity(connection, collection, identity) is None:
+            if identity is not None and read_entity(connection, collection, identity, bytes) is None:
                 return Rejection(404, f"the engine has no {kind} {identity}")
         return Rejection(400, *fault.fault.messages)
     return _sorted_fault(fault)

@@ -12,7 +12,7 @@ from ovirtsdk4 import types
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault
-from ovirt_placement.engine.requests import get_collection, permitted, whole_answers
+from ovirt_placement.engine.requests import permitted, read_collection
 from ovirt_service.text import unbroken
 
 
@@ -216,10 +216,11 @@ def _find_latest(
 def _read(
     connection: EngineConnection, but: Container[int] = (), **query: str | int
 ) -> tuple[EngineEvent, ...]:
-    with whole_answers(connection):
-        content = get_collection(connection, "/events", **query)
+    def parse(content: bytes) -> tuple[EngineEvent, ...]:
         found = ((xml.whole(one.get("id", "0"), "an id"), one) for one in xml.elements(content, "event"))
         return tuple(_event(number, one) for number, one in found if number not in but)
+
+    return read_collection(connection, "/events", parse, **query)
 
 
 def _event(number: int, element: xml.Element) -> EngineEvent:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ovirt_placement.engine import xml
 from ovirt_placement.engine.clusters import Clusters, PolicyUser, parse_clusters
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.requests import get_collection, get_entity, permitted
+from ovirt_placement.engine.requests import permitted, read_collection, read_entity
 from ovirt_placement.model import Cluster, SchedulingPolicy
 
 #: How long a policy is believed; an administrator who changed one waits no longer than this.
@@ -70,14 +70,20 @@ Entries = Mapping[str, int]
 
 def read_units(connection: EngineConnection) -> dict[str, PolicyUnit]:
     """Read all policy units, by id. Raises what `EngineConnection.get` raises, as all here do."""
-    found = xml.elements(get_collection(connection, "/schedulingpolicyunits"), _UNIT)
-    return {xml.identity(one): xml.record(PolicyUnit, one) for one in found}
+
+    def parse(content: bytes) -> dict[str, PolicyUnit]:
+        return {xml.identity(one): xml.record(PolicyUnit, one) for one in xml.elements(content, _UNIT)}
+
+    return read_collection(connection, "/schedulingpolicyunits", parse)
 
 
 def read_heads(connection: EngineConnection) -> tuple[PolicyHead, ...]:
     """Read all policies, without their units."""
-    found = xml.elements(connection.get("/schedulingpolicies"), "scheduling_policy")
-    return tuple(xml.record(PolicyHead, one) for one in found)
+
+    def parse(content: bytes) -> tuple[PolicyHead, ...]:
+        return tuple(xml.record(PolicyHead, one) for one in xml.elements(content, "scheduling_policy"))
+
+    return connection.read("/schedulingpolicies", parse)
 
 
 def _entries(content: bytes, name: str) -> Iterator[tuple[str, int]]:
@@ -142,7 +148,9 @@ def with_policies(
 
 def _read_policy(connection: EngineConnection, policy_id: str, units: Mapping[str, PolicyUnit]) -> Policy:
     filters, weights, balances = map(dict, read_entries(connection, policy_id))
-    held = filters or weights or balances or get_entity(connection, "/schedulingpolicies", policy_id)
+    held = any((filters, weights, balances)) or read_entity(
+        connection, "/schedulingpolicies", policy_id, bool
+    )
     if not units or not held:  # none of this id, unlike one that is empty
         return Policy()
     return policy_of(units, filters, weights, next(iter(balances), None))
@@ -151,12 +159,12 @@ def _read_policy(connection: EngineConnection, policy_id: str, units: Mapping[st
 def read_entries(connection: EngineConnection, policy_id: str) -> Iterator[tuple[tuple[str, int], ...]]:
     """Read the filters, weights and balances of a policy: its weights cannot be followed."""
     for collection in ENTRIES:
-        yield read_collection(connection, f"/schedulingpolicies/{policy_id}/{collection}")
+        yield _read_entries(connection, f"/schedulingpolicies/{policy_id}/{collection}")
 
 
-def read_collection(connection: EngineConnection, path: str) -> tuple[tuple[str, int], ...]:
-    """Read one of them; raises what `EngineConnection.get` raises."""
-    return tuple(_entries(get_collection(connection, path), ENTRIES[path.rpartition("/")[2]]))
+def _read_entries(connection: EngineConnection, path: str) -> tuple[tuple[str, int], ...]:
+    name = ENTRIES[path.rpartition("/")[2]]
+    return read_collection(connection, path, lambda content: tuple(_entries(content, name)))
 
 
 def policy_of(
@@ -228,7 +236,7 @@ def read_content(connection: EngineConnection, head: PolicyHead) -> PolicyConten
 
 def read_users(connection: EngineConnection) -> tuple[PolicyUser, ...]:
     """Read the clusters."""
-    return parse_clusters(connection.get("/clusters")).users
+    return connection.read("/clusters", parse_clusters).users
 
 
 def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | None) -> str | None:
@@ -239,7 +247,7 @@ def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | 
     """
     path = request.path.replace(f"/{NEW}", f"/{policy_id}")
     body = request.body.replace(f'id="{NEW}"'.encode(), f'id="{policy_id}"'.encode())
-    if request.unit is not None and request.unit in dict(read_collection(connection, path)):
+    if request.unit is not None and request.unit in dict(_read_entries(connection, path)):
         return policy_id
     permit = (
         "edit_cluster_configuration on the cluster"
@@ -249,5 +257,5 @@ def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | 
     with permitted(connection, f"change {path}", f"{permit}; SuperUser has it"):
         answer = connection.send(request.method, path, body)
     if request.method == "POST" and path == "/schedulingpolicies":
-        return xml.identity(xml.root(answer))
+        return connection.parsed(answer, lambda content: xml.identity(xml.root(content)))
     return policy_id

@@ -21,6 +21,8 @@ from ovirt_placement.engine.vms import FoundVm, parse_vms
 from ovirt_placement.model import Snapshot
 from ovirt_placement.model.record import MemberSearch, SearchOf
 
+_Found = TypeVar("_Found")
+
 NOTHING = f"<{xml.EMPTY}/>".encode()
 #: Collections that can be searched for an id; of others all is read.
 _SEARCHED = frozenset({"/vms", "/hosts"})
@@ -29,28 +31,6 @@ _SEARCHED = frozenset({"/vms", "/hosts"})
 DETAILED = 500
 #: One look-up for each VM.
 MEASURED = 2500
-
-
-@contextmanager
-def whole_answers(connection: EngineConnection) -> Iterator[None]:
-    """Say of malformed XML what it means: something else than an engine answers."""
-    try:
-        yield
-    except etree.XMLSyntaxError as error:
-        if not error.lineno:  # no line was read: libxml2 has no other way to say that memory ran out
-            raise MemoryError from error
-        raise EngineSetupError(
-            f"{connection.settings.address}: what answers there sends malformed XML: {error}"
-        ) from None
-    except xml.Unexpected as error:
-        raise EngineAway(
-            f"{connection.settings.address}: what answers there sends something else: {error}",
-            request_sent=True,
-        ) from None
-    except xml.TooLarge as error:
-        raise EngineSetupError(
-            f"{connection.settings.address}: what answers there sends too much: {error}"
-        ) from None
 
 
 @contextmanager
@@ -66,28 +46,43 @@ def permitted(connection: EngineConnection, what: str, permit: str) -> Iterator[
         ) from None
 
 
-def get_collection(connection: EngineConnection, path: str, *follow: str, **query: str | int) -> bytes:
+def read_collection(
+    connection: EngineConnection,
+    path: str,
+    parse: Callable[[bytes], _Found],
+    *follow: str,
+    **query: str | int,
+) -> _Found:
     """Read a collection; one of which the engine itself says that it has none is as an empty one."""
     try:
-        return connection.get(path, **query, **({"follow": ",".join(follow)} if follow else {}))
+        return connection.read(path, parse, **query, **({"follow": ",".join(follow)} if follow else {}))
     except EngineFault as fault:
         if fault.code == HTTPStatus.NOT_FOUND and fault.fault:
-            return NOTHING
+            return parse(NOTHING)
         raise
 
 
-def get_entity(connection: EngineConnection, collection: str, identity: str, **query: str) -> bytes | None:
+def read_entity(
+    connection: EngineConnection,
+    collection: str,
+    identity: str,
+    parse: Callable[[bytes], _Found],
+    **query: str,
+) -> _Found | None:
     """Read what may be gone: by its id, else as its collection lists it; None if that does not either."""
     try:
-        return connection.get(f"{collection}/{identity}", **query)
+        return connection.read(f"{collection}/{identity}", parse, **query)
     except EngineFault as fault:
         if fault.code != HTTPStatus.NOT_FOUND:
             raise
-    search = {"search": f"id={identity}"} if collection in _SEARCHED else {}
-    content = get_collection(connection, collection, **search, **query)
-    with whole_answers(connection):
+
+    def find(content: bytes) -> bytes | None:
         found = [one for one in xml.root(content).iterchildren() if xml.identity(one) == identity]
-    return etree.tostring(found[0]) if found else None
+        return etree.tostring(found[0]) if found else None
+
+    search = {"search": f"id={identity}"} if collection in _SEARCHED else {}
+    content = read_collection(connection, collection, find, **search, **query)
+    return None if content is None else connection.parsed(content, parse)
 
 
 def read_fields(
@@ -95,14 +90,13 @@ def read_fields(
 ) -> xml.Children | None:
     """Read these fields of a VM, host or cluster; None if the engine has none of this id."""
     name = collection[1:-1]
-    with whole_answers(connection):
-        content = get_entity(connection, collection, identity)
-        if content is None:
-            return None
+
+    def parse(content: bytes) -> xml.Children:
         for found in xml.elements(content, name):
             return xml.children(found, *names)
-    what = f"{collection}/{identity}: the answer holds no {'VM' if name == 'vm' else name}"
-    raise EngineAway(f"{connection.settings.address}: {what}", request_sent=True)
+        raise xml.Unexpected(f"{collection}/{identity}: the answer holds no {'VM' if name == 'vm' else name}")
+
+    return read_entity(connection, collection, identity, parse)
 
 
 def paged_vms(
@@ -114,9 +108,8 @@ def paged_vms(
     """
     first = None
     for number in count(1):
-        with whole_answers(connection):
-            content = connection.get("/vms", search=f"page {number}", max=page, follow=",".join(follow))
-            found = parse_vms(content)
+        links = ",".join(follow)
+        found = connection.read("/vms", parse_vms, search=f"page {number}", max=page, follow=links)
         if not found or found[0].id == first:
             return  # past the end, or of an engine that knows no pages
         first = first or found[0].id
@@ -156,9 +149,11 @@ def _is_parsed(connection: EngineConnection, of: SearchOf, text: str) -> bool:
 
 
 def _found(connection: EngineConnection, of: SearchOf, text: str, **query: int) -> tuple[str, ...]:
-    with whole_answers(connection):
-        content = connection.get(f"/{of}", search=text, **query)
-        return tuple(sorted(map(xml.identity, xml.root(content).iterchildren())))
+    return connection.read(f"/{of}", _ids, search=text, **query)
+
+
+def _ids(content: bytes) -> tuple[str, ...]:
+    return tuple(sorted(map(xml.identity, xml.root(content).iterchildren())))
 
 
 def tagged_ids(connection: EngineConnection, tag: str) -> frozenset[str]:
@@ -166,10 +161,10 @@ def tagged_ids(connection: EngineConnection, tag: str) -> frozenset[str]:
 
     Raises what `EngineConnection.get` raises.
     """
-    with whole_answers(connection):
-        found_vms = parse_vms(connection.get("/vms", search=f"tag={tag}"))
-        found_hosts = parse_hosts(connection.get("/hosts", search=f"tag={tag}"))
-        return frozenset(one.id for one in found_vms).union(one.id for one in found_hosts)
+    search = f"tag={tag}"
+    found = connection.read("/vms", parse_vms, search=search)
+    hosts = connection.read("/hosts", parse_hosts, search=search)
+    return frozenset(one.id for one in found) | {one.id for one in hosts}
 
 
 def is_working(connection: EngineConnection, correlation_id: str) -> bool:
@@ -179,14 +174,16 @@ def is_working(connection: EngineConnection, correlation_id: str) -> bool:
     correlation id of none: it can only be searched for. Of a user who may not search jobs, nothing is known.
     Raises what else `EngineConnection.get` raises.
     """
+
+    def parse(content: bytes) -> bool:
+        return any(job.findtext("status") == "started" for job in xml.elements(content, "job"))
+
     try:
-        content = connection.get("/jobs", search=f"correlation_id={correlation_id}")
+        return connection.read("/jobs", parse, search=f"correlation_id={correlation_id}")
     except EngineFault as fault:
         if fault.code in _NOT_FOR_THIS_USER:
             return False
         raise
-    with whole_answers(connection):
-        return any(job.findtext("status") == "started" for job in xml.elements(content, "job"))
 
 
 #: This many may go at once without a doubt, as long as not all of them do.
@@ -197,7 +194,6 @@ Kinds = Mapping[str, Collection[str]]
 _GROUPS, _LABELS = "affinity groups", "affinity labels"
 #: What a user may well remove all of: a second reading at once shows whether that is so.
 RULES: Final = frozenset({_GROUPS, _LABELS})
-_Found = TypeVar("_Found")
 _log = logging.getLogger(__name__)
 
 

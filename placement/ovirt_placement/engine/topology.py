@@ -11,18 +11,11 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.engine import clusters, xml
-from ovirt_placement.engine.clusters import with_failover_hosts
+from ovirt_placement.engine.clusters import Clusters, with_failover_hosts
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
 from ovirt_placement.engine.policies import PolicyReader, with_policies
-from ovirt_placement.engine.requests import (
-    MEASURED,
-    get_collection,
-    get_entity,
-    paged_vms,
-    search_members,
-    whole_answers,
-)
+from ovirt_placement.engine.requests import MEASURED, paged_vms, read_collection, read_entity, search_members
 from ovirt_placement.engine.vms import (
     ALL_DETAILS,
     NO_DETAILS,
@@ -97,29 +90,25 @@ def read_as_reported(
 
     Of devices there are but the tags of hosts.
     """
-    with whole_answers(connection):
-        follow = {"follow": "affinity_groups"} if vms else {}
-        found = clusters.parse_clusters(_answer_of_an_engine(connection, **follow))
-        return Snapshot(
-            clusters=with_policies(connection, found, policies),
-            affinity_groups=found.groups,
-            hosts=read_hosts(connection, statistics=statistics, devices=devices),
-            vms=_read_vms(connection, statistics=statistics) if vms else (),
-            affinity_labels=read_labels(connection) if vms else (),
-            data_centers=clusters.data_centers(get_collection(connection, "/datacenters")),
-        )
+    found = _read_clusters(connection, **({"follow": "affinity_groups"} if vms else {}))
+    return Snapshot(
+        clusters=with_policies(connection, found, policies),
+        affinity_groups=found.groups,
+        hosts=read_hosts(connection, statistics=statistics, devices=devices),
+        vms=_read_vms(connection, statistics=statistics) if vms else (),
+        affinity_labels=read_labels(connection) if vms else (),
+        data_centers=read_collection(connection, "/datacenters", clusters.data_centers),
+    )
 
 
 def _read_vms(connection: EngineConnection, *, statistics: bool) -> tuple[Vm, ...]:
-    content = get_collection(connection, "/vms", *(_STATISTICS if statistics else ()))
-    return tuple(found.vm for found in parse_vms(content))
+    found = read_collection(connection, "/vms", parse_vms, *(_STATISTICS if statistics else ()))
+    return tuple(one.vm for one in found)
 
 
 def read_groups(connection: EngineConnection) -> tuple[tuple[AffinityGroup, ...], tuple[AffinityLabel, ...]]:
     """Read all affinity groups and labels; raises what `EngineConnection.get` raises."""
-    with whole_answers(connection):
-        found = clusters.parse_clusters(_answer_of_an_engine(connection, follow="affinity_groups"))
-        return found.groups, read_labels(connection)
+    return _read_clusters(connection, follow="affinity_groups").groups, read_labels(connection)
 
 
 def read_hosts(
@@ -127,20 +116,18 @@ def read_hosts(
 ) -> tuple[Host, ...]:
     """Read all hosts, perhaps with their statistics, and tags; raises what `EngineConnection.get` raises."""
     follow = (_STATISTICS if statistics else ()) + (_HOST_DEVICES if devices else ())
-    with whole_answers(connection):
-        return clusters.parse_hosts(get_collection(connection, "/hosts", *follow))
+    return read_collection(connection, "/hosts", clusters.parse_hosts, *follow)
 
 
 def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
     """Read all affinity labels with their members; raises what `EngineConnection.get` raises."""
-    with whole_answers(connection):
-        return clusters.labels(get_collection(connection, "/affinitylabels", "vms", "hosts"))
+    return read_collection(connection, "/affinitylabels", clusters.labels, "vms", "hosts")
 
 
-def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
+def _read_clusters(connection: EngineConnection, **query: str) -> Clusters:
     """Read the clusters, which every engine has: if they are not there, there is no engine."""
     try:
-        return connection.get("/clusters", **query)
+        return connection.read("/clusters", clusters.parse_clusters, **query)
     except EngineFault as fault:
         if fault.code != HTTPStatus.NOT_FOUND:
             raise
@@ -152,9 +139,8 @@ def _answer_of_an_engine(connection: EngineConnection, **query: str) -> bytes:
 
 def read_networks(connection: EngineConnection) -> tuple[tuple[Network, ...], tuple[VnicProfile, ...]]:
     """Read all networks and vNIC profiles; raises what `EngineConnection.get` raises."""
-    with whole_answers(connection):
-        profiles = clusters.vnic_profiles(get_collection(connection, "/vnicprofiles"))
-        return clusters.networks(get_collection(connection, "/networks")), profiles
+    profiles = read_collection(connection, "/vnicprofiles", clusters.vnic_profiles)
+    return read_collection(connection, "/networks", clusters.networks), profiles
 
 
 #: What the network interfaces of VMs refer to.
@@ -176,9 +162,8 @@ def read_details(connection: EngineConnection, wanted: Detail) -> Details:
 
     What the VMs inherit is read before and after them: it may change meanwhile.
     """
-    with whole_answers(connection):
-        before = inherited_permissions(connection) if Detail.OWNER in wanted else frozenset()
-        found = with_owners(connection, paged_vms(connection, followed(wanted)), before)
+    before = inherited_permissions(connection) if Detail.OWNER in wanted else frozenset()
+    found = with_owners(connection, paged_vms(connection, followed(wanted)), before)
     vms = {vm.id: VmDetails.of(vm) for vm in found}
     return Details(wanted, vms, read_networks(connection) if Detail.NICS in wanted else ((), ()))
 
@@ -245,11 +230,12 @@ def read_searches(
 
 def read_descriptions(connection: EngineConnection, cluster: str) -> dict[str, str]:
     """The descriptions of a cluster's groups, by id. Raises what `EngineConnection.get` raises."""
-    content = connection.get(f"/clusters/{cluster}/affinitygroups")
-    return {
-        xml.identity(element): xml.text(element.find("description"))
-        for element in xml.elements(content, "affinity_group")
-    }
+
+    def parse(content: bytes) -> dict[str, str]:
+        found = xml.elements(content, "affinity_group")
+        return {xml.identity(one): xml.text(one.find("description")) for one in found}
+
+    return connection.read(f"/clusters/{cluster}/affinitygroups", parse)
 
 
 # What may have changed is read again alone: some VMs or hosts by their ids, or a cluster with its groups.
@@ -260,15 +246,13 @@ def reread_vms(
 ) -> dict[str, Vm]:
     """Read these VMs, with these details, by id; those that are gone are not among them."""
     found = _reread(connection, "/vms", ids, parse_vms, _following(details))
-    with whole_answers(connection):
-        return {vm.id: vm for vm in with_owners(connection, found.values())}
+    return {vm.id: vm for vm in with_owners(connection, found.values())}
 
 
 def find_vms(connection: EngineConnection, ids: Sequence[str], details: Detail = NO_DETAILS) -> dict[str, Vm]:
     """Look for VMs that may never have been, by one search; as `reread_vms`, but believes it at once."""
-    with whole_answers(connection):
-        found = parse_vms(connection.get("/vms", search=_any_of(ids), **_following(details)))
-        return {vm.id: vm for vm in with_owners(connection, found) if vm.id in ids}
+    found = connection.read("/vms", parse_vms, search=_any_of(ids), **_following(details))
+    return {vm.id: vm for vm in with_owners(connection, found) if vm.id in ids}
 
 
 def reread_hosts(connection: EngineConnection, ids: Sequence[str]) -> dict[str, Host]:
@@ -280,13 +264,12 @@ def reread_cluster(
     connection: EngineConnection, cluster_id: str, policies: PolicyReader
 ) -> tuple[Cluster, tuple[AffinityGroup, ...]] | None:
     """Read one cluster and its affinity groups; None if it is gone."""
-    with whole_answers(connection):
-        content = get_entity(connection, "/clusters", cluster_id, follow="affinity_groups")
-        if content is None:
-            return None
-        found = clusters.parse_clusters(content)
-        (cluster,) = with_policies(connection, found, policies)
-        return cluster, found.groups
+    query = {"follow": "affinity_groups"}
+    found = read_entity(connection, "/clusters", cluster_id, clusters.parse_clusters, **query)
+    if found is None:
+        return None
+    (cluster,) = with_policies(connection, found, policies)
+    return cluster, found.groups
 
 
 def _following(details: Detail) -> dict[str, str]:
@@ -301,18 +284,14 @@ def _reread(
     connection: EngineConnection,
     path: str,
     ids: Sequence[str],
-    read: Callable[[bytes], tuple[_Entity, ...]],
+    parse: Callable[[bytes], tuple[_Entity, ...]],
     query: Mapping[str, str],
 ) -> dict[str, _Entity]:
     found: dict[str, _Entity] = {}
-    with whole_answers(connection):
-        if len(ids) >= _WORTH_A_SEARCH:
-            for start in range(0, len(ids), LONGEST_SEARCH):
-                search = _any_of(ids[start : start + LONGEST_SEARCH])
-                content = connection.get(path, search=search, **query)
-                found.update((entity.id, entity) for entity in read(content))
-        # A search that the engine cannot parse finds nothing, without an error: what it lacks is asked for.
-        for lacked in [wanted for wanted in ids if wanted not in found]:
-            if (one := get_entity(connection, path, lacked, **query)) is not None:
-                found.update((entity.id, entity) for entity in read(one))
+    for start in range(0, len(ids), LONGEST_SEARCH) if len(ids) >= _WORTH_A_SEARCH else ():
+        search = _any_of(ids[start : start + LONGEST_SEARCH])
+        found.update((one.id, one) for one in connection.read(path, parse, search=search, **query))
+    # A search that the engine cannot parse finds nothing, without an error: what it lacks is asked for.
+    for lacked in [wanted for wanted in ids if wanted not in found]:
+        found.update((one.id, one) for one in read_entity(connection, path, lacked, parse, **query) or ())
     return found

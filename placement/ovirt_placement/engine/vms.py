@@ -311,5 +311,8 @@ def with_owners(
 
 def inherited_permissions(connection: EngineConnection) -> frozenset[str]:
     """Read the ids of all permissions that VMs inherit; raises what `EngineConnection.get` raises."""
-    clusters = xml.root(connection.get("/clusters", follow="permissions"))
-    return frozenset(map(xml.identity, clusters.iter("permission")))
+
+    def parse(content: bytes) -> frozenset[str]:
+        return frozenset(map(xml.identity, xml.root(content).iter("permission")))
+
+    return connection.read("/clusters", parse, follow="permissions")

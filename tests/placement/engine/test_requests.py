@@ -6,9 +6,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from ovirt_placement.answers.doctor import examine_permissions, read_root
+from ovirt_placement.engine.actions import migrate
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault, EngineSetupError
-from ovirt_placement.engine.policies import PolicyReader
+from ovirt_placement.engine.events import read_events
+from ovirt_placement.engine.policies import PolicyReader, read_entries, read_heads, read_units, read_users
 from ovirt_placement.engine.requests import (
     RULES,
     UNPARSED,
@@ -20,11 +23,13 @@ from ovirt_placement.engine.requests import (
 )
 from ovirt_placement.engine.topology import (
     read_as_reported,
+    read_descriptions,
     read_snapshot,
     reread_cluster,
     reread_hosts,
     reread_vms,
 )
+from ovirt_placement.engine.users import Root
 from ovirt_placement.model.record import SearchOf
 from ovirt_service.errors import UserError
 from ovirt_simulator.generate import Sizes, generate
@@ -132,12 +137,33 @@ def test_several_are_asked_for_in_one_request_and_one_by_itself() -> None:
         assert len(reread_vms(connection, ids[1:3])) == 2
 
 
-def test_malformed_xml_is_no_engines() -> None:
+READINGS: dict[str, Callable[[EngineConnection], object]] = {
+    "VMs": lambda connection: reread_vms(connection, ["v"]),
+    "events": lambda connection: read_events(connection, at_most=1),
+    "units": read_units,
+    "policies": read_heads,
+    "who uses them": read_users,
+    "a policy": lambda connection: list(read_entries(connection, "p")),
+    "descriptions": lambda connection: read_descriptions(connection, "c"),
+    "the root": read_root,
+    "permissions": lambda connection: list(examine_permissions(connection, Root(None, "", "u", ""), ())),
+}
+
+
+@pytest.mark.parametrize("read", READINGS.values(), ids=READINGS)
+def test_malformed_xml_is_no_engines(read: Callable[[EngineConnection], object]) -> None:
     with (
         answering(lambda path: (200, b"<vm><")) as (_, connection),
-        pytest.raises(EngineSetupError, match="malformed XML"),
+        pytest.raises(EngineSetupError, match=r"^http://127\.0\.0\.1:\d+: .*malformed XML"),
     ):
-        reread_vms(connection, ["v"])
+        read(connection)
+
+
+def test_a_change_that_is_answered_by_malformed_xml_may_have_been_made() -> None:
+    with answering(lambda path: (200, b'<?xml version="1.0"?><action><')) as (_, connection):
+        with pytest.raises(EngineAway, match="malformed XML") as raised:
+            migrate(connection, "v", "h", "b1")
+        assert raised.value.request_sent
 
 
 STATE = snapshot(

@@ -92,12 +92,12 @@ def examine_permissions(
     """Look whether our user itself, not a group of it, may do what the enforcer does."""
     user = root.user_id
     if user is None:
-        names = parsing.user_names(connection.get("/users"))
+        names = connection.read("/users", parsing.user_names)
         user = names.get(root.user_name) or names.get(connection.settings.username or "")
     if user is None:
         raise UserError(f"the engine does not say which user {connection.settings.username} is")
-    held = parsing.permissions(connection.get(f"/users/{user}/permissions"))
-    roles = parsing.roles(connection.get("/roles", follow="permits"))
+    held = connection.read(f"/users/{user}/permissions", parsing.permissions)
+    roles = connection.read("/roles", parsing.roles, follow="permits")
     permits = {role: known.permits for role, known in roles.items()}
     if not any(permission.on is None and _REPORT in permits.get(permission.role, ()) for permission in held):
         yield problem(
@@ -127,7 +127,7 @@ _SKEW_SECONDS = 10.0
 def read_root(connection: EngineConnection) -> tuple[Root, float]:
     """The engine's root, and by how many seconds its clock is ahead; one that reports no time has ours."""
     began = time.time()
-    root = parsing.parse_root(connection.get(""))
+    root = connection.read("", parsing.parse_root)
     here = (began + time.time()) / 2
     return root, datetime.fromisoformat(root.time).timestamp() - here if root.time else 0.0
 

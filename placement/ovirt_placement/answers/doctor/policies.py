@@ -207,7 +207,7 @@ def examine_mistakes(snapshot: Snapshot) -> Iterator[FoundProblem]:
 def examine_property(connection: EngineConnection, clusters: Sequence[Cluster]) -> Iterator[FoundProblem]:
     """Look whether users can set keys on their VMs, by engines of 4.3 and later, which report it."""
     try:
-        declared = option_values(connection.get(f"/options/{_OPTION}"))
+        declared = connection.read(f"/options/{_OPTION}", option_values)
     except EngineFault as fault:
         if fault.code == 404:
             return

@@ -13,18 +13,21 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from http import HTTPStatus
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
 import ovirtsdk4
 import requests
+from lxml import etree
 from ovirtsdk4 import http
 
 from ovirt_placement.config import EngineSettings, check_url, exposes
+from ovirt_placement.engine import xml
 from ovirt_placement.engine.connection.exchanges import OF_ANSWERS, Answer, Limits, Server, Trust
 from ovirt_placement.engine.connection.failures import (
     SDK_ERRORS,
+    EngineAway,
     EngineFault,
     EngineSetupError,
     failure_of,
@@ -40,6 +43,8 @@ from ovirt_placement.engine.connection.log_ins import (
 )
 from ovirt_service.errors import UserError
 from ovirt_service.repetition import Said
+
+_Found = TypeVar("_Found")
 
 _log = logging.getLogger(__name__)
 _said = Said()
@@ -135,6 +140,10 @@ class Session:
         (content_type,) = response.headers
         if not _is_xml(content_type):
             raise ovirtsdk4.Error(f"The response content type '{content_type}' isn't the expected XML")
+        try:
+            xml.root(response.body)  # of malformed XML the SDK says so by an error without a type of its own
+        except etree.XMLSyntaxError as error:
+            raise ovirtsdk4.Error(f"its answer is malformed XML: {error}") from None
 
     def close(self) -> None:
         """Release it; the token stays."""
@@ -204,6 +213,24 @@ class EngineConnection:
         """Read `/vms` and the like as the XML that the engine sent."""
         words = {name: _word(value) for name, value in query.items()}
         return self._send("GET", path, words, None, _is_document)
+
+    def read(self, path: str, parse: Callable[[bytes], _Found], **query: str | int | bool) -> _Found:
+        """What the answer that `get` gives says, as far as an engine can say it."""
+        return self.parsed(self.get(path, **query), parse)
+
+    def parsed(self, content: bytes, parse: Callable[[bytes], _Found]) -> _Found:
+        """What an answer says; malformed XML, or that of something else, no engine has sent."""
+        what = f"{self.settings.address}: what answers there sends"
+        try:
+            return parse(content)
+        except etree.XMLSyntaxError as error:
+            if not error.lineno:  # no line was read: libxml2 has no other way to say that memory ran out
+                raise MemoryError from error
+            raise EngineSetupError(f"{what} malformed XML: {error}") from None
+        except xml.Unexpected as error:
+            raise EngineAway(f"{what} something else: {error}", request_sent=True) from None
+        except xml.TooLarge as error:
+            raise EngineSetupError(f"{what} too much: {error}") from None
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
