@@ -257,5 +257,7 @@ def send(connection: EngineConnection, request: PolicyRequest, policy_id: str | 
     with permitted(connection, f"change {path}", f"{permit}; SuperUser has it"):
         answer = connection.send(request.method, path, body)
     if request.method == "POST" and path == "/schedulingpolicies":
-        return connection.parsed(answer, lambda content: xml.identity(xml.root(content)))
+        return connection.parsed(
+            answer, lambda content: xml.identity(xml.entity(content, "scheduling_policy"))
+        )
     return policy_id

@@ -89,12 +89,9 @@ def read_fields(
     connection: EngineConnection, collection: str, identity: str, *names: str
 ) -> xml.Children | None:
     """Read these fields of a VM, host or cluster; None if the engine has none of this id."""
-    name = collection[1:-1]
 
     def parse(content: bytes) -> xml.Children:
-        for found in xml.elements(content, name):
-            return xml.children(found, *names)
-        raise xml.Unexpected(f"{collection}/{identity}: the answer holds no {'VM' if name == 'vm' else name}")
+        return xml.children(xml.entity(content, collection[1:-1]), *names)
 
     return read_entity(connection, collection, identity, parse)
 

@@ -140,7 +140,7 @@ class Role(NamedTuple):
 
 def parse_root(content: bytes) -> Root:
     """Read `/`."""
-    root = xml.root(content)
+    root = xml.entity(content, "api")
     version, user = root.find("product_info/version"), root.find("authenticated_user")
     numbers = None
     if version is not None and version.find("major") is not None:
@@ -231,7 +231,7 @@ def read_rights(tokens: UserTokens, token: str) -> Rights:
 def _name(tokens: UserTokens, token: str, user_id: str) -> str:
     """The name of a user of whom the root says the id alone; the id, where that is not to be read either."""
     try:
-        user = xml.root(tokens.get(token, f"/users/{user_id}"))
+        user = xml.entity(tokens.get(token, f"/users/{user_id}"), "user")
     except Refused:
         return user_id
     return xml.text(user.find("user_name")) or user_id

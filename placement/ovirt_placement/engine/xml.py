@@ -64,6 +64,13 @@ def elements(content: bytes, name: str) -> Iterator[Element]:
     return found.iterchildren(name)
 
 
+def entity(content: bytes, name: str) -> Element:
+    """Parse an answer that is one entity. Raises `Unexpected` for anything else."""
+    for found in elements(content, name):
+        return found
+    raise Unexpected(f"the answer holds no {name}")
+
+
 def children(element: Element | None, *names: str) -> Children:
     """Map the wanted names to the child elements that are there."""
     return {} if element is None else {child.tag: child for child in element.iterchildren(*names)}

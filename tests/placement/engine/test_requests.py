@@ -11,7 +11,15 @@ from ovirt_placement.engine.actions import migrate
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway, EngineFault, EngineSetupError
 from ovirt_placement.engine.events import read_events
-from ovirt_placement.engine.policies import PolicyReader, read_entries, read_heads, read_units, read_users
+from ovirt_placement.engine.policies import (
+    PolicyReader,
+    PolicyRequest,
+    read_entries,
+    read_heads,
+    read_units,
+    read_users,
+    send,
+)
 from ovirt_placement.engine.requests import (
     RULES,
     UNPARSED,
@@ -157,6 +165,15 @@ def test_malformed_xml_is_no_engines(read: Callable[[EngineConnection], object])
         pytest.raises(EngineSetupError, match=r"^http://127\.0\.0\.1:\d+: .*malformed XML"),
     ):
         read(connection)
+
+
+@pytest.mark.parametrize("answer", [b"<other/>", b"<scheduling_policies/>"])
+def test_another_document_is_no_entity(answer: bytes) -> None:
+    made = PolicyRequest("make it", "POST", "/schedulingpolicies", b"<scheduling_policy/>")
+    with answering(lambda path: (200, answer)) as (_, connection):
+        for ask in (read_root, lambda engine: send(engine, made, None)):
+            with pytest.raises(EngineAway, match=r"^http://127\.0\.0\.1:\d+: .*something else"):
+                ask(connection)
 
 
 def test_a_change_that_is_answered_by_malformed_xml_may_have_been_made() -> None:
