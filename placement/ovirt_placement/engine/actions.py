@@ -6,8 +6,7 @@ What it may answer becomes a type; what it refuses keeps its own sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
@@ -162,7 +161,7 @@ class HostState:
 
 
 def read_host(connection: EngineConnection, host_id: str) -> HostState | None:
-    """Read a host; None if the engine has no such host. Raises what `EngineConnection.get` raises."""
+    """Read a host; None if the engine has no such host."""
     fields = read_fields(connection, "/hosts", host_id, "status", "update_available")
     if fields is None:
         return None
@@ -181,8 +180,7 @@ def _act(
 ) -> None:
     """Ask the engine for an action on one of its hosts or VMs.
 
-    `check` is called right before the request is sent; what it raises prevents that. Raises a `Rejection`, or
-    what `EngineConnection.get` raises.
+    `check` is called right before the request is sent; what it raises prevents that. Raises a `Rejection`.
     """
     try:
         _send_action(connection, f"{collection}/{identity}", action, correlation_id, check, **arguments)
@@ -198,16 +196,10 @@ def _send_action(
     check: Callable[[], None] = lambda: None,
     **arguments: Any,
 ) -> None:
-    """Send it by the SDK's service for what is at this path. Raises what `EngineConnection.get` raises."""
-    with checked(check), _service(connection, f"/{path}", f"/{path}/{action}") as service:
+    """Send it by the SDK's service for what is at this path."""
+    with checked(check), connection.session(f"/{path}/{action}") as sdk:
+        service = sdk.system_service().service(path)
         getattr(service, action)(query={"correlation_id": correlation_id}, **arguments)
-
-
-@contextmanager
-def _service(connection: EngineConnection, path: str, named: str = "") -> Iterator[Any]:
-    """Lend the SDK's service for what is at this path; a failure names another one, if that is given."""
-    with connection.session(named or path) as sdk:
-        yield sdk.system_service().service(path[1:])
 
 
 # Each takes the connection, the id, the correlation id and the check.
@@ -240,10 +232,7 @@ class UpgradeState:
 
 
 def read_upgrade(connection: EngineConnection, cluster_id: str) -> UpgradeState:
-    """Read how a cluster's upgrade stands; none is under way in one that is gone.
-
-    As all that follow it raises what `EngineConnection.get` raises.
-    """
+    """Read how a cluster's upgrade stands; none is under way in one that is gone."""
     names = ("upgrade_in_progress", "upgrade_correlation_id", "upgrade_percent_complete")
     fields = read_fields(connection, "/clusters", cluster_id, *names) or {}
     return UpgradeState(
@@ -296,8 +285,7 @@ def save_group(
 ) -> str:
     """Ask for what of a group is not as it was before, or for a new one; return its id.
 
-    The engine checks a group as a whole, and rounds its priority to 1e-7. Raises what `EngineConnection.get`
-    raises.
+    The engine checks a group as a whole, and rounds its priority to 1e-7.
     """
     changed = [name for name in EDITABLE if before is None or getattr(before, name) != getattr(after, name)]
     group = types.AffinityGroup(
@@ -312,7 +300,7 @@ def save_group(
 
 
 def remove_group(connection: EngineConnection, cluster_id: str, group_id: str) -> None:
-    """Remove a group, whatever its members. Raises what `EngineConnection.get` raises."""
+    """Remove a group, whatever its members."""
     _ask_sdk(connection, _path(cluster_id, group_id), lambda group: group.remove())
 
 
@@ -355,5 +343,5 @@ def _sent(name: str, value: Any) -> Any:
 
 def _ask_sdk(connection: EngineConnection, path: str, request: Callable[[Any], Any]) -> Any:
     permit = "manipulate_affinity_groups on the cluster (roles ClusterAdmin, DataCenterAdmin, SuperUser)"
-    with permitted(connection, "change affinity groups", permit), _service(connection, path) as service:
-        return request(service)
+    with permitted(connection, "change affinity groups", permit), connection.session(path) as sdk:
+        return request(sdk.system_service().service(path[1:]))

@@ -172,10 +172,7 @@ class LatestEvents(NamedTuple):
 def read_events(
     connection: EngineConnection, *, after: int = 0, at_most: int, but: Container[int] = ()
 ) -> tuple[EngineEvent, ...]:
-    """Read the newest events with higher ids than this, oldest first; those with some ids are left out.
-
-    Raises what `EngineConnection.get` raises; an engine without events has none.
-    """
+    """Read the newest events with higher ids than this, oldest first; those with some ids are left out."""
     query: dict[str, int] = {"from": after} if after > 0 else {}
     return tuple(sorted(_read(connection, but, **query, max=at_most), key=lambda event: event.id))
 
@@ -186,7 +183,7 @@ def find_migration_events(
     """Find the migration events of a VM, perhaps those of a correlation id alone, oldest first.
 
     The engine answers a search that it cannot parse with an empty list, so nothing found is asked again
-    of the newest thousand events. Raises what `EngineConnection.get` raises.
+    of the newest thousand events.
     """
     one = "" if correlation_id is None else f"correlation_id={correlation_id} and "
 
@@ -270,8 +267,6 @@ def add_event(
     """Add an event; return whether it is new, false if the engine has one of this number already.
 
     It is shown with the cluster and the VM that it is about.
-
-    Raises what `EngineConnection.get` raises.
     """
     event = types.Event(
         origin=ORIGIN,

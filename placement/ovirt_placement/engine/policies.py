@@ -69,7 +69,7 @@ Entries = Mapping[str, int]
 
 
 def read_units(connection: EngineConnection) -> dict[str, PolicyUnit]:
-    """Read all policy units, by id. Raises what `EngineConnection.get` raises, as all here do."""
+    """Read all policy units, by id."""
 
     def parse(content: bytes) -> dict[str, PolicyUnit]:
         return {xml.identity(one): xml.record(PolicyUnit, one) for one in xml.elements(content, _UNIT)}
@@ -122,7 +122,7 @@ class PolicyReader:
         self._believed_until = 0.0
 
     def read(self, connection: EngineConnection, policy_ids: set[str]) -> Mapping[str, Policy]:
-        """Return these policies by id; raises what `EngineConnection.get` raises."""
+        """Return these policies by id."""
         with self._lock:
             if time.monotonic() >= self._believed_until:
                 self._policies, self._units = {}, {}

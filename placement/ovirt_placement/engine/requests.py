@@ -99,7 +99,7 @@ def read_fields(
 def paged_vms(
     connection: EngineConnection, follow: Collection[str], page: int = DETAILED
 ) -> Iterator[FoundVm]:
-    """Read all VMs, following these links, this many at a time; raises what `EngineConnection.get` raises.
+    """Read all VMs, following these links, this many at a time.
 
     VMs that are created or removed meanwhile may shift others over the edge of a page: one may be missing.
     """
@@ -125,10 +125,7 @@ _NOT_FOR_THIS_USER = frozenset({HTTPStatus.BAD_REQUEST, HTTPStatus.FORBIDDEN})
 
 
 def search_members(connection: EngineConnection, of: SearchOf, text: str) -> MemberSearch:
-    """Return who it finds, or why the engine gives no answer.
-
-    Raises what `EngineConnection.get` raises, but for a refusal of the engine's: a problem of this search.
-    """
+    """Return who it finds, or why the engine gives no answer: its refusal is a problem of this search."""
     try:
         found = _found(connection, of, text)
         if not found and not _is_parsed(connection, of, text):
@@ -154,10 +151,7 @@ def _ids(content: bytes) -> tuple[str, ...]:
 
 
 def tagged_ids(connection: EngineConnection, tag: str) -> frozenset[str]:
-    """Return the ids of the VMs and hosts that bear this tag; `*` in it stands for anything.
-
-    Raises what `EngineConnection.get` raises.
-    """
+    """Return the ids of the VMs and hosts that bear this tag; `*` in it stands for anything."""
     search = f"tag={tag}"
     found = connection.read("/vms", parse_vms, search=search)
     hosts = connection.read("/hosts", parse_hosts, search=search)
@@ -169,7 +163,6 @@ def is_working(connection: EngineConnection, correlation_id: str) -> bool:
 
     The engine makes a command's job before it waits for locks, validates and schedules, and shows the
     correlation id of none: it can only be searched for. Of a user who may not search jobs, nothing is known.
-    Raises what else `EngineConnection.get` raises.
     """
 
     def parse(content: bytes) -> bool:

@@ -67,7 +67,7 @@ def read_snapshot(
     Scheduling policies cost a few more; a frequent reader gives a `PolicyReader`, which remembers them.
     With `statistics`, also how busy hosts and VMs are. With `devices`, also tags, disks, network
     interfaces and what those refer to, and the owners of VMs. It may do without `vms`, which take longer than
-    all the rest, and without groups and labels then. Raises what `EngineConnection.get` raises.
+    all the rest, and without groups and labels then.
     """
     policies = policies or PolicyReader()
     reported = read_as_reported(
@@ -107,20 +107,20 @@ def _read_vms(connection: EngineConnection, *, statistics: bool) -> tuple[Vm, ..
 
 
 def read_groups(connection: EngineConnection) -> tuple[tuple[AffinityGroup, ...], tuple[AffinityLabel, ...]]:
-    """Read all affinity groups and labels; raises what `EngineConnection.get` raises."""
+    """Read all affinity groups and labels."""
     return _read_clusters(connection, follow="affinity_groups").groups, read_labels(connection)
 
 
 def read_hosts(
     connection: EngineConnection, *, statistics: bool = False, devices: bool = False
 ) -> tuple[Host, ...]:
-    """Read all hosts, perhaps with their statistics, and tags; raises what `EngineConnection.get` raises."""
+    """Read all hosts, perhaps with their statistics, and tags."""
     follow = (_STATISTICS if statistics else ()) + (_HOST_DEVICES if devices else ())
     return read_collection(connection, "/hosts", clusters.parse_hosts, *follow)
 
 
 def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
-    """Read all affinity labels with their members; raises what `EngineConnection.get` raises."""
+    """Read all affinity labels with their members."""
     return read_collection(connection, "/affinitylabels", clusters.labels, "vms", "hosts")
 
 
@@ -138,7 +138,7 @@ def _read_clusters(connection: EngineConnection, **query: str) -> Clusters:
 
 
 def read_networks(connection: EngineConnection) -> tuple[tuple[Network, ...], tuple[VnicProfile, ...]]:
-    """Read all networks and vNIC profiles; raises what `EngineConnection.get` raises."""
+    """Read all networks and vNIC profiles."""
     profiles = read_collection(connection, "/vnicprofiles", clusters.vnic_profiles)
     return read_collection(connection, "/networks", clusters.networks), profiles
 
@@ -169,10 +169,7 @@ def read_details(connection: EngineConnection, wanted: Detail) -> Details:
 
 
 def detailed(connection: EngineConnection, snapshot: Snapshot, wanted: Detail) -> Snapshot:
-    """Return the snapshot, consistent, with these details of every VM, but of those that are gone by now.
-
-    Raises what `EngineConnection.get` raises.
-    """
+    """Return the snapshot, consistent, with these details of every VM, but of those that are gone by now."""
     found = read_details(connection, wanted)
     missed = reread_vms(connection, [vm.id for vm in snapshot.vms if vm.id not in found.vms], wanted)
     known = {**found.vms, **{vm.id: VmDetails.of(vm) for vm in missed.values()}}
@@ -224,12 +221,12 @@ def read_statistics(connection: EngineConnection, wanted: Needed) -> Statistics:
 def read_searches(
     connection: EngineConnection, wanted: Iterable[tuple[SearchOf, str]]
 ) -> tuple[MemberSearch, ...]:
-    """Have the engine answer them; raises what `EngineConnection.get` raises, but for its refusals."""
+    """Have the engine answer them; its refusals stand in the answers."""
     return tuple(search_members(connection, of, text) for of, text in sorted(wanted))
 
 
 def read_descriptions(connection: EngineConnection, cluster: str) -> dict[str, str]:
-    """The descriptions of a cluster's groups, by id. Raises what `EngineConnection.get` raises."""
+    """The descriptions of a cluster's groups, by id."""
 
     def parse(content: bytes) -> dict[str, str]:
         found = xml.elements(content, "affinity_group")

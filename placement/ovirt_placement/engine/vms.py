@@ -296,7 +296,7 @@ def with_owners(
 ) -> tuple[Vm, ...]:
     """Return VMs with their owners; `inherited` are ids of permissions that were known before as inherited.
 
-    Costs one request if there is a permission to judge. Raises what `EngineConnection.get` raises.
+    Costs one request if there is a permission to judge.
     """
     found = tuple(found)
     if any(one.grants for one in found):
@@ -310,7 +310,7 @@ def with_owners(
 
 
 def inherited_permissions(connection: EngineConnection) -> frozenset[str]:
-    """Read the ids of all permissions that VMs inherit; raises what `EngineConnection.get` raises."""
+    """Read the ids of all permissions that VMs inherit."""
 
     def parse(content: bytes) -> frozenset[str]:
         return frozenset(map(xml.identity, xml.root(content).iter("permission")))

@@ -162,7 +162,7 @@ class Overview:
 
 
 def read_overview(connection: EngineConnection) -> Overview:
-    """Read all policies and who uses them. Raises what `EngineConnection.get` raises, as all here do.
+    """Read all policies and who uses them.
 
     An engine that refuses to rename its own policy shows the new name until it restarts.
     """

@@ -156,8 +156,9 @@ class EngineConnection:
     Threads ask side by side, each in a session of its own: a slow answer holds up no other. Sessions are
     used again, and there are no more of them than were ever needed at once.
 
-    Every method raises `EngineAway` when the engine does not answer (asking again later may help),
-    `EngineSetupError` when a person must set something right, and `EngineFault` when the engine refuses.
+    Every method, and every function that is given a connection, raises `EngineAway` when the engine does not
+    answer (asking again later may help), `EngineSetupError` when a person must set something right, and
+    `EngineFault` when the engine refuses.
     """
 
     def __init__(

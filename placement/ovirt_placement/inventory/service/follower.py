@@ -140,10 +140,7 @@ class Follower:
         self._handed_in.append(reading)
 
     def turn(self) -> None:
-        """Bring the view up to date; raises what `EngineConnection.get` raises, and may be called again.
-
-        What an answer raises that came late is logged.
-        """
+        """Bring the view up to date, again after an error; errors of answers that came late are logged."""
         began = self._clock()
         if self._failing_since is None:
             self._failing_since = began

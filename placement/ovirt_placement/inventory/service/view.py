@@ -155,7 +155,7 @@ def _kinds(found: Reading) -> Kinds:
 
 
 def read(connection: EngineConnection, scope: ReconciliationScope, needs: Demands, began: float) -> Reading:
-    """Make one of the larger readings; raises what `EngineConnection.get` raises."""
+    """Make one of the larger readings."""
     match scope:
         case ReconciliationScope.WHOLE:
             # Policies that were remembered would undo what the follower has read since.
