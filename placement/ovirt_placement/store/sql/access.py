@@ -35,20 +35,7 @@ from sqlalchemy.sql.functions import FunctionElement
 from ovirt_placement.config import Config
 from ovirt_placement.store.sql.connections import parse_url, show_url
 from ovirt_placement.store.sql.database import Database, StoreAway, StoreUnmade
-from ovirt_placement.store.sql.schema import (
-    approvals,
-    cycles,
-    ha_announcements,
-    intents,
-    leases,
-    maintenance_hosts,
-    maintenance_runs,
-    pauses,
-    resumptions,
-    user_actions,
-    violated_rules,
-    waiting_plans,
-)
+from ovirt_placement.store.sql.schema import MOMENTS, ha_announcements, leases
 from ovirt_service.errors import UserError
 from ovirt_service.process import in_background
 
@@ -178,23 +165,6 @@ def _insert(connection: Connection, table: Table) -> ReturningInsert:
 # -- The store's clock, the database's own: where it was set back, what lies in the future counts as now.
 #: A clock that is only kept in step is never set back so far at once.
 _SECONDS: Final = 1.0
-#: The moment of writing that ages count from, with another one of the same row that keeps its distance.
-#: What a run of maintenance waited for comes before what it did since.
-_MOMENTS: Final[tuple[tuple[Table, str, str | None], ...]] = (
-    (maintenance_runs, "created", None),
-    (maintenance_hosts, "since", None),
-    (ha_announcements, "created", None),
-    (intents, "updated", "created"),
-    (intents, "created", None),  # of what was changed since
-    (violated_rules, "counted", None),
-    (approvals, "set_at", None),
-    (waiting_plans, "since", None),
-    (pauses, "set_at", "until"),
-    (resumptions, "set_at", None),
-    (user_actions, "updated", "created"),
-    (user_actions, "created", None),
-    (cycles, "ended", None),
-)
 
 
 class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
@@ -221,7 +191,7 @@ def _now_of_postgresql(element: now, compiler: Any, **options: Any) -> str:
 
 def is_set_back(rows: EngineRows) -> bool:
     """Whether anything lies in the future."""
-    future = [rows.select(table).where(table.c[moment] > now() + _SECONDS) for table, moment, _ in _MOMENTS]
+    future = [rows.select(moment.table).where(moment > now() + _SECONDS) for moment in MOMENTS]
     return bool(rows.execute(select(or_(*(one.exists() for one in future)))).scalar())
 
 
@@ -230,10 +200,10 @@ def settle(rows: EngineRows) -> None:
     said = ha_announcements.c.created
     latest = rows.execute(rows.select(ha_announcements, func.max(said))).scalar() or 0.0
     rows.change(ha_announcements, said > now() + _SECONDS, created=said - latest + now())
-    for table, moment, other in _MOMENTS:
-        written: Column[float] = table.c[moment]
-        moved = {moment: now()} if other is None else {moment: now(), other: table.c[other] - written + now()}
-        rows.change(table, written > now() + _SECONDS, **moved)
+    for moment in MOMENTS:
+        table, along = moment.table, moment.info["along"]
+        kept = {along: table.c[along] - moment + now()} if along else {}
+        rows.change(table, moment > now() + _SECONDS, **{moment.key: now()}, **kept)
 
 
 # -- Writes under an epoch of the lease, or not at all: what a process that lost the lease would still write.

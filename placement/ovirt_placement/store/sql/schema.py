@@ -7,7 +7,7 @@ engine's rows are read in one go.
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     JSON,
@@ -37,9 +37,11 @@ from ovirt_service.files import digest_name, make_as_folder
 metadata = MetaData()
 
 #: What a column holds: a word or an id where nothing is said. A `number` is seconds, or a weight, as precise
-#: as one of Python's.
+#: as one of Python's; a `moment` is the one of writing that ages count from, by the database's clock. Behind
+#: a slash stands another one of the same row that keeps its distance from that.
 _TYPES: Mapping[str, Any] = {
-    "": String, "text": Text, "int": Integer, "number": Float(53), "bool": Boolean, "json": JSON
+    "": String, "text": Text, "int": Integer, "number": Float(53), "moment": Float(53), "bool": Boolean,
+    "json": JSON,
 }  # fmt: skip
 
 
@@ -56,9 +58,11 @@ def _table(name: str, columns: str, *more: Any, rowid: bool = False, numbered: b
 
 def _column(word: str) -> Column[Any]:
     name, _, kind = word.strip("*?").partition(":")
+    kind, _, along = kind.partition("/")
     optional = word.endswith("?")
     found = JSON(none_as_null=True) if optional and kind == "json" else _TYPES[kind]
-    return Column(name, found, primary_key=word.startswith("*"), nullable=optional)
+    info = {"along": along} if kind == "moment" else None
+    return Column(name, found, primary_key=word.startswith("*"), nullable=optional, info=info)
 
 
 def _reported() -> Column[bool]:
@@ -94,8 +98,8 @@ key_revision = _table("key_revision", "revision:int", rowid=True)
 #: id is of all engines together: it is drawn at random.
 intents = _table(
     "intents",
-    "vm cluster source? target memory_mb:int? correlation_id state created:number updated:number error:text?"
-    " plan? step:int? outcome:json? fingerprint? cause?",
+    "vm cluster source? target memory_mb:int? correlation_id state created:moment updated:moment/created"
+    " error:text? plan? step:int? outcome:json? fingerprint? cause?",
     Column("kind", String, nullable=False, server_default="migrate_vm"),
     UniqueConstraint("correlation_id"),
     Index("ix_intents_engine_vm", "engine", "vm"),
@@ -120,16 +124,16 @@ held_steps = _table(
 )
 
 #: The plan of each cluster that is not carried out before a user approves of it.
-waiting_plans = _table("waiting_plans", "*cluster plan moves:json text:text since:number")
+waiting_plans = _table("waiting_plans", "*cluster plan moves:json text:text since:moment")
 
 #: The plan of each cluster that a user approved of last.
-approvals = _table("approvals", "*cluster plan moves:json set_by set_at:number")
+approvals = _table("approvals", "*cluster plan moves:json set_by set_at:moment")
 
 #: When nothing may be migrated in a cluster; the empty cluster is all of them. No `until` is for ever.
-pauses = _table("pauses", "*cluster cluster_name reason:text set_by set_at:number until:number?")
+pauses = _table("pauses", "*cluster cluster_name reason:text set_by set_at:moment/until until:number?")
 
 #: When a user last had migrations resumed in a cluster: failures before that count no more.
-resumptions = _table("resumptions", "*cluster set_by set_at:number")
+resumptions = _table("resumptions", "*cluster set_by set_at:moment")
 
 #: Who may act on an engine until when, and for how many seconds that was taken: each new holder gets the next
 #: epoch.
@@ -139,7 +143,7 @@ leases = _table("leases", "owner epoch:int seconds:number expires:number")
 #: `violated` when it began.
 maintenance_runs = _table(
     "maintenance_runs",
-    "*id cluster cluster_name state request:json requested_by created:number updated:number message:text"
+    "*id cluster cluster_name state request:json requested_by created:moment updated:number message:text"
     " violated:json",
 )
 
@@ -147,12 +151,12 @@ maintenance_runs = _table(
 #: them are to be started again.
 maintenance_hosts = _table(
     "maintenance_hosts",
-    "*run *host name position:int phase since:number message:text draining:bool vms:json stopped:json",
+    "*run *host name position:int phase since:moment message:text draining:bool vms:json stopped:json",
 )
 
 #: In how many cycles each rule was seen violated, without one in which it held; `counted` is the last of
 #: them.
-violated_rules = _table("broken_rules", "*cluster *rule cycles:int counted:number")
+violated_rules = _table("broken_rules", "*cluster *rule cycles:int counted:moment")
 
 #: VMs that are remembered and that the engine does not have, since when.
 missing_vms = _table("missing_vms", "*vm since:number")
@@ -169,7 +173,7 @@ lost_memberships = _table(
 #: What was said of a cluster's HA reservation, and with which number of the engine's event; `reported` once
 #: all channels have it. Of those of a cluster the last ones say how things stand.
 ha_announcements = _table(
-    "ha_announcements", "*number:int cluster kind facts:json created:number", _reported()
+    "ha_announcements", "*number:int cluster kind facts:json created:moment", _reported()
 )
 
 #: What people did: `begun` before an engine is asked, then `done` or `failed`; what the store alone holds is
@@ -177,7 +181,7 @@ ha_announcements = _table(
 user_actions = _table(
     "user_actions",
     "kind login machine engine_user? cluster cluster_name plan? subject:text details:json state error:text?"
-    " created:number updated:number logged",
+    " created:moment updated:moment/created logged",
     Index("ix_user_actions_engine_updated", "engine", "updated"),
     numbered=True,
 )
@@ -193,11 +197,17 @@ samples = _table(
 )
 
 #: The last cycle of an engine's enforcer: when it ended, why it failed, and what it leaves alone for now.
-cycles = _table("cycles", "epoch:int ended:number error:text? breakers:json refusals:json")
+cycles = _table("cycles", "epoch:int ended:moment error:text? breakers:json refusals:json")
 
 #: The settings of the enforcer that leads, or led last, but for what may hold a password.
 enforcer_settings = _table("enforcer_settings", "epoch:int settings:json")
 
+#: All moments of writing. Those that another one goes along with come first; a run of maintenance comes
+#: before what it did since.
+MOMENTS: Final = sorted(
+    (column for table in metadata.tables.values() for column in table.c if "along" in column.info),
+    key=lambda column: not column.info["along"],
+)
 
 #: Bytes of the digest in the name of a PostgreSQL store's marker.
 _NAME_SIZE = 8
