@@ -186,6 +186,7 @@ def _processors(topology: xml.Element | None) -> tuple[int, int, int | None]:
     return sockets, xml.product(*cores), xml.product(*cores, topology.find("threads"))
 
 
+#: How many are free, by their size in KiB.
 _HUGE_PAGES = re.compile(r"hugepages\.(\d{1,9})\.free")
 
 
@@ -200,17 +201,12 @@ def _statistics(element: xml.Element) -> HostStatistics:
     known = user or system or data.get("cpu.current.idle", 0.0)
     free = data.get("memory.free", 0.0)
     load, swap = data.get("cpu.load.avg.5m"), data.get("swap.free")
+    huge_pages = ((_HUGE_PAGES.fullmatch(name), count) for name, count in data.items())
     return HostStatistics(
         cpu_percent=min(100.0, user + system) if known else None,
         memory_free_mb=int(free) // (1024 * 1024) if known or free else None,
         load_average_5m=load if known or load else None,
         swap_free_mb=int(swap) // (1024 * 1024) if swap is not None and known else None,
-        free_huge_pages=_free_huge_pages(data),
+        free_huge_pages={int(size[1]): int(count) for size, count in huge_pages if size and count},
         measured=True,
     )
-
-
-def _free_huge_pages(data: dict[str, float]) -> dict[int, int]:
-    """How many are free, by their size in KiB: `hugepages.2048.free`."""
-    shown = ((_HUGE_PAGES.fullmatch(name), count) for name, count in data.items())
-    return {int(found[1]): int(count) for found, count in shown if found is not None and count}

@@ -91,19 +91,15 @@ def read_as_reported(
     Of devices there are but the tags of hosts.
     """
     found = _read_clusters(connection, **({"follow": "affinity_groups"} if vms else {}))
+    follow = _STATISTICS if statistics else ()
     return Snapshot(
         clusters=with_policies(connection, found, policies),
         affinity_groups=found.groups,
         hosts=read_hosts(connection, statistics=statistics, devices=devices),
-        vms=_read_vms(connection, statistics=statistics) if vms else (),
+        vms=tuple(one.vm for one in read_collection(connection, "/vms", parse_vms, *follow)) if vms else (),
         affinity_labels=read_labels(connection) if vms else (),
         data_centers=read_collection(connection, "/datacenters", clusters.data_centers),
     )
-
-
-def _read_vms(connection: EngineConnection, *, statistics: bool) -> tuple[Vm, ...]:
-    found = read_collection(connection, "/vms", parse_vms, *(_STATISTICS if statistics else ()))
-    return tuple(one.vm for one in found)
 
 
 def read_groups(connection: EngineConnection) -> tuple[tuple[AffinityGroup, ...], tuple[AffinityLabel, ...]]:

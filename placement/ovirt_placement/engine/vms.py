@@ -112,7 +112,8 @@ def _found(element: xml.Element) -> FoundVm:
     topology = xml.children(cpu.get("topology"), "sockets", "cores", "threads")
     architecture = xml.text(cpu.get("architecture"), _ARCHITECTURE)
     pinning = xml.text(fields.get("cpu_pinning_policy"), "none")
-    guaranteed_mb, max_memory_mb = _memory_policy(fields.get("memory_policy"), memory_mb)
+    limits = xml.children(fields.get("memory_policy"), "guaranteed", "max")
+    limits_mb = {name: xml.mebibytes(limit) for name, limit in limits.items()}
     measured = _statistics(fields["statistics"]) if "statistics" in fields and host else VmStatistics()
     protection = xml.children(fields.get("high_availability"), "enabled", "priority")
     vm = Vm(
@@ -123,7 +124,7 @@ def _found(element: xml.Element) -> FoundVm:
         # The engine leaves out a status that its API has no word for.
         status=status if status in VM_STATUSES else "unassigned",
         memory_mb=memory_mb,
-        guaranteed_mb=guaranteed_mb,
+        guaranteed_mb=limits_mb.get("guaranteed", memory_mb),
         usage_mem_percent=measured.usage_mem_percent,
         usage_cpu_percent=measured.usage_cpu_percent,
         vcpus=xml.product(*map(topology.get, ("sockets", "cores", "threads"))),
@@ -140,7 +141,7 @@ def _found(element: xml.Element) -> FoundVm:
         io_threads=xml.number(xml.children(fields.get("io"), "threads").get("threads"), 1),
         video_mb=video_mb(fields.get("display"), fields.get("os"), hosted_engine=hosted_engine),
         architecture=architecture,
-        max_memory_mb=max_memory_mb if architecture.startswith("ppc") else None,
+        max_memory_mb=limits_mb.get("max", memory_mb) if architecture.startswith("ppc") else None,
         tags=tags(fields.get("tags")),
         custom_properties=xml.properties(fields.get("custom_properties")),
         template=xml.reference(fields.get("template")),
@@ -151,16 +152,6 @@ def _found(element: xml.Element) -> FoundVm:
         nics=tuple(_nics(fields.get("nics"))),
     )
     return FoundVm(vm, _grants(fields.get("permissions")))
-
-
-def _memory_policy(element: xml.Element | None, memory_mb: int) -> tuple[int, int]:
-    """What is guaranteed, and how far memory can grow; all that there is where it is not set."""
-    fields = xml.children(element, "guaranteed", "max")
-    guaranteed, most = fields.get("guaranteed"), fields.get("max")
-    return (
-        memory_mb if guaranteed is None else xml.mebibytes(guaranteed),
-        memory_mb if most is None else xml.mebibytes(most),
-    )
 
 
 def _moment(element: xml.Element | None) -> float | None:

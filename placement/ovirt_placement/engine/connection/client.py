@@ -212,8 +212,11 @@ class EngineConnection:
 
     def get(self, path: str, **query: str | int | bool) -> bytes:
         """Read `/vms` and the like as the XML that the engine sent."""
-        words = {name: _word(value) for name, value in query.items()}
-        return self._send("GET", path, words, None, _is_document)
+        words = {
+            name: str(value).lower() if isinstance(value, bool) else str(value)
+            for name, value in query.items()
+        }
+        return self._send("GET", path, words, None)
 
     def read(self, path: str, parse: Callable[[bytes], _Found], **query: str | int | bool) -> _Found:
         """What the answer that `get` gives says, as far as an engine can say it."""
@@ -235,19 +238,13 @@ class EngineConnection:
 
     def send(self, method: str, path: str, body: bytes = b"") -> bytes:
         """Change something by POST, PUT or DELETE, in XML as `get` reads it; return the answer."""
-        return self._send(method, path, {}, body or None, lambda answer: answer.status in _CHANGED)
+        return self._send(method, path, {}, body or None)
 
-    def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        body: bytes | None,
-        is_wanted: Callable[[Answer], bool],
-    ) -> bytes:
+    def _send(self, method: str, path: str, query: Mapping[str, str], body: bytes | None) -> bytes:
         with self.session(path) as session:
             answer = session.ask(method, path, query, body)
-            if is_wanted(answer):
+            is_document = answer.status == HTTPStatus.OK and _is_xml(answer.content_type)
+            if is_document if method == "GET" else answer.status in _CHANGED:
                 return answer.body
             raise failure_of_answer(answer.status, fault_of(answer.body), self.settings, path, answer.body)
 
@@ -313,14 +310,6 @@ def _address(settings: EngineSettings) -> tuple[str, str]:
     if settings.ca_file is not None and not settings.insecure and not os.access(settings.ca_file, os.R_OK):
         raise UserError(f"[engine] ca_file: {settings.ca_file}: cannot be read")
     return url, settings.username
-
-
-def _word(value: str | int | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _is_document(answer: Answer) -> bool:
-    return answer.status == HTTPStatus.OK and _is_xml(answer.content_type)
 
 
 def _is_xml(content_type: str) -> bool:

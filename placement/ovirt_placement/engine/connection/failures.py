@@ -214,12 +214,6 @@ def has_no_role(body: bytes) -> bool:
     return b"is not authorized to perform login" in body[:_LONGEST_FAULT]
 
 
-def fails_to_follow(body: bytes) -> bool:
-    """Whether the engine erred with 500 as it read, for a list, what its user may not read."""
-    page = body[:_LONGEST_FAULT]
-    return b"Problem following" in page and b"WebFaultException: HTTP 400" in page
-
-
 def failure_of(error: Exception, settings: EngineSettings, path: str) -> UserError:
     """Sort an error of the SDK's services, whether an answer or the lack of one."""
     code = getattr(error, "code", None)
@@ -259,9 +253,10 @@ def failure_of_answer(
         return EngineAway(
             f"{settings.address}: the engine is starting or stopping ({code})", request_sent=True
         )
-    if (code == 400 and "insufficient permissions" in fault.detail) or (
-        code == 500 and fails_to_follow(body)
-    ):
+    page = body[:_LONGEST_FAULT]
+    # With 500 the engine erred as it read, for a list, what its user may not read.
+    hidden = b"Problem following" in page and b"WebFaultException: HTTP 400" in page
+    if (code == 400 and "insufficient permissions" in fault.detail) or (code == 500 and hidden):
         return EngineSetupError(
             f"{settings.address}: {settings.username} may not read {path}: give it the role ReadOnlyAdmin"
         )

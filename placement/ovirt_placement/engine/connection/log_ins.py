@@ -15,7 +15,7 @@ import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import IO, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
@@ -52,7 +52,9 @@ def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.
         raise UserError("no password: set password_file under [engine], or the variable OVIRT_PASSWORD")
     try:
         with open(open_regular(path), encoding="utf-8") as file:
-            mark = _mark(file, str(path))
+            found = os.fstat(file.fileno())
+            if reason := refusal(found, os.geteuid(), str(path)):
+                raise UserError(reason)
             password = file.read(_LONGEST + 1).rstrip("\r\n")
     except OSError as error:
         raise UserError(f"{path}: cannot read the password: {error.strerror}") from None
@@ -62,44 +64,31 @@ def read_password(settings: EngineSettings, environment: Mapping[str, str] = os.
         raise UserError(f"{path}: is longer than {_LONGEST} characters, which no password is")
     if not password:
         raise UserError(f"{path}: is empty; write the password into it, alone on one line")
+    # Another one for what stands there after it was written, or even touched.
+    mark = f"{found.st_dev}:{found.st_ino}:{found.st_mtime_ns}:{found.st_ctime_ns}"
     return Password(password, mark)
 
 
-def _mark(file: IO[str], path: str) -> str:
-    """Distinguish the file from what stands there after it was written, or even touched."""
-    found = os.fstat(file.fileno())
-    if reason := refusal(found, os.geteuid(), path):
-        raise UserError(reason)
-    return f"{found.st_dev}:{found.st_ino}:{found.st_mtime_ns}:{found.st_ctime_ns}"
-
-
 def refusal(found: os.stat_result, uid: int, path: str) -> str | None:
-    """Say why the user `uid` should not take a password from this file, and what to do; None if it may."""
-    if not _is_closed(found):
-        return f"{path}: others may read the password: chmod 600 {path}"
-    if found.st_uid not in (uid, _ROOT):
-        return (
-            f"{path}: belongs to another user (uid {found.st_uid}), who may change the password:"
-            f" run as that user, or {_owning(found, uid, path)}"
-        )
-    return None
+    """Say why the user `uid` should not take a password from this file, and what to do; None if it may.
 
-
-def _owning(found: os.stat_result, uid: int, path: str) -> str:
-    """Say how the user `uid` comes to own the file; services whose file root takes must still read it."""
-    if uid == _ROOT and found.st_gid != _ROOT:
-        return f"chown root {path} && chmod 640 {path}, which its group still reads"
-    return f"chown {uid} {path}"
-
-
-def _is_closed(found: os.stat_result) -> bool:
-    """Whether its owner alone may touch the file.
-
-    The one exception: root may let a group of services read it, since services of several users log in.
+    Its owner alone may touch it. The one exception: root may let a group of services read it, since services
+    of several users log in, and must still do so once root owns it.
     """
     touchable = stat.S_IMODE(found.st_mode) & (stat.S_IRWXG | stat.S_IRWXO)
-    shared = found.st_uid == _ROOT and found.st_gid != _ROOT
-    return touchable == 0 or (shared and touchable == stat.S_IRGRP)
+    has_group = found.st_gid != _ROOT
+    is_shared = found.st_uid == _ROOT and has_group and touchable == stat.S_IRGRP
+    if touchable and not is_shared:
+        return f"{path}: others may read the password: chmod 600 {path}"
+    if found.st_uid in (uid, _ROOT):
+        return None
+    owning = f"chown {uid} {path}"
+    if uid == _ROOT and has_group:
+        owning = f"chown root {path} && chmod 640 {path}, which its group still reads"
+    return (
+        f"{path}: belongs to another user (uid {found.st_uid}), who may change the password:"
+        f" run as that user, or {owning}"
+    )
 
 
 #: An engine locks an account for an hour after five refusals in a row, by its defaults.
