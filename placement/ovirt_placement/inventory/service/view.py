@@ -9,27 +9,13 @@ from typing import Any, Generic, TypeVar, cast
 
 from msgspec.structs import replace
 
+from ovirt_placement.engine import topology
 from ovirt_placement.engine.clusters import with_failover_hosts
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineFault
 from ovirt_placement.engine.events import EngineEvent
 from ovirt_placement.engine.policies import PolicyReader
 from ovirt_placement.engine.requests import RULES, Doubts, Kinds, kinds_of
-from ovirt_placement.engine.topology import (
-    Details,
-    Networks,
-    Statistics,
-    read_as_reported,
-    read_details,
-    read_hosts,
-    read_labels,
-    read_networks,
-    read_searches,
-    read_statistics,
-    reread_cluster,
-    reread_hosts,
-    reread_vms,
-)
 from ovirt_placement.engine.vms import Detail, VmDetails
 from ovirt_placement.inventory.on_demand import NEVER, NO_DEMANDS, Demands, KnownSearches, Span, needed
 from ovirt_placement.inventory.service.events import VmReports
@@ -97,8 +83,8 @@ class Reading:
     began: float
     whole: Snapshot | None = None
     hosts: tuple[Host, ...] | None = None
-    statistics: Statistics | None = None
-    details: Details | None = None
+    statistics: topology.Statistics | None = None
+    details: topology.Details | None = None
     searches: tuple[MemberSearch, ...] | None = None
 
     @property
@@ -119,12 +105,12 @@ def reread(
         case SubjectKind.VM:
             return _reread_vms(connection, ids, wanted)
         case SubjectKind.HOST:
-            return reread_hosts(connection, ids), True
+            return topology.reread_hosts(connection, ids), True
         case SubjectKind.CLUSTER:
-            return {one: reread_cluster(connection, one, policies) for one in ids}, True
+            return {one: topology.reread_cluster(connection, one, policies) for one in ids}, True
         case SubjectKind.LABELS:
-            return {"": read_labels(connection)}, True
-    return {"": read_networks(connection)}, True
+            return {"": topology.read_labels(connection)}, True
+    return {"": topology.read_networks(connection)}, True
 
 
 def _reread_vms(
@@ -132,12 +118,12 @@ def _reread_vms(
 ) -> tuple[Mapping[str, Vm], bool]:
     """A disk that is removed at this moment is enough for the engine to fail on all that it is to follow."""
     try:
-        return reread_vms(connection, ids, wanted), True
+        return topology.reread_vms(connection, ids, wanted), True
     except EngineFault as fault:
         if not wanted or fault.code != HTTPStatus.INTERNAL_SERVER_ERROR:
             raise
         _log.info("reads VMs without what hangs on them, for now: %s", fault)
-    return reread_vms(connection, ids), False
+    return topology.reread_vms(connection, ids), False
 
 
 def read_plausible(
@@ -159,14 +145,14 @@ def read(connection: EngineConnection, scope: ReconciliationScope, needs: Demand
     match scope:
         case ReconciliationScope.WHOLE:
             # Policies that were remembered would undo what the follower has read since.
-            return Reading(began, whole=read_as_reported(connection, policies=PolicyReader()))
+            return Reading(began, whole=topology.read_as_reported(connection, policies=PolicyReader()))
         case ReconciliationScope.HOSTS:
-            return Reading(began, hosts=read_hosts(connection))
+            return Reading(began, hosts=topology.read_hosts(connection))
         case ReconciliationScope.DETAILS:
-            return Reading(began, details=read_details(connection, needs.details))
+            return Reading(began, details=topology.read_details(connection, needs.details))
         case ReconciliationScope.SEARCHES:
-            return Reading(began, searches=read_searches(connection, needs.searches))
-    return Reading(began, statistics=read_statistics(connection, needs.statistics))
+            return Reading(began, searches=topology.read_searches(connection, needs.searches))
+    return Reading(began, statistics=topology.read_statistics(connection, needs.statistics))
 
 
 class View:
@@ -189,7 +175,7 @@ class View:
             SubjectKind.NETWORKS: Table(),
         }
         self._frame: Snapshot | None = None
-        self._statistics = Statistics()
+        self._statistics = topology.Statistics()
         #: As they were read last, of VMs by themselves or with all others.
         self._details: Table[VmDetails] = Table()
         self._searches = KnownSearches()
@@ -278,9 +264,9 @@ class View:
         return any(nic.vnic_profile not in profiles for nic in vm.nics)
 
     @property
-    def _known_networks(self) -> Networks:
+    def _known_networks(self) -> topology.Networks:
         known = self._tables[SubjectKind.NETWORKS].records if Detail.NICS in self.demands.details else {}
-        return cast("Networks", known.get("", ((), ())))
+        return cast("topology.Networks", known.get("", ((), ())))
 
     def absorb(self, reading: Reading, now: float) -> Iterator[Subject]:
         """Take a larger reading; name what was read by itself meanwhile, which must be read again."""
@@ -341,7 +327,7 @@ class View:
             self._made = believed(made, self._believed, self._now)
         return self._made
 
-    def _put_details(self, details: Details, span: Span) -> Iterable[Subject]:
+    def _put_details(self, details: topology.Details, span: Span) -> Iterable[Subject]:
         """One that the reading lacks keeps what was known: it may have been shifted over a page's edge."""
         lacking = self.vms.keys() - details.vms.keys()
         known = {vm: one for vm, one in self._details.records.items() if vm in lacking}

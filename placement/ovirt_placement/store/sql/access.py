@@ -11,24 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
-from sqlalchemy import (
-    Column,
-    ColumnElement,
-    Connection,
-    CursorResult,
-    Executable,
-    Float,
-    Label,
-    Select,
-    Table,
-    case,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    update,
-)
+import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.functions import FunctionElement
 
@@ -54,49 +37,51 @@ _AT_ONCE = 500
 class EngineRows:
     """Where every statement of a store begins, so that none forgets which engine it is about."""
 
-    def __init__(self, connection: Connection, engine: str) -> None:
+    def __init__(self, connection: sa.Connection, engine: str) -> None:
         self._connection = connection
         self.engine = engine
 
-    def select(self, table: Table, *columns: ColumnElement[Any]) -> Select[Any]:
+    def select(self, table: sa.Table, *columns: sa.ColumnElement[Any]) -> sa.Select[Any]:
         """Select these columns, or all but the engine's name."""
-        return select(*(columns or without_engine(table))).where(table.c.engine == self.engine)
+        return sa.select(*(columns or without_engine(table))).where(table.c.engine == self.engine)
 
-    def add(self, table: Table, values: Mapping[str, Any]) -> Any:
+    def add(self, table: sa.Table, values: Mapping[str, Any]) -> Any:
         """Insert a row; return its primary key."""
-        return self.execute(insert(table).values(engine=self.engine, **values)).inserted_primary_key
+        return self.execute(sa.insert(table).values(engine=self.engine, **values)).inserted_primary_key
 
-    def add_all(self, table: Table, several: Sequence[Mapping[str, Any]]) -> None:
+    def add_all(self, table: sa.Table, several: Sequence[Mapping[str, Any]]) -> None:
         """Insert rows, if there are any."""
         if several:
-            self.execute(insert(table).values(engine=self.engine), several)
+            self.execute(sa.insert(table).values(engine=self.engine), several)
 
-    def change(self, table: Table, *conditions: ColumnElement[bool], **values: Any) -> int:
+    def change(self, table: sa.Table, *conditions: sa.ColumnElement[bool], **values: Any) -> int:
         """Let rows that meet the conditions have these values; return how many they are."""
         here = table.c.engine == self.engine
-        return self.execute(update(table).where(here, *conditions).values(values)).rowcount
+        return self.execute(sa.update(table).where(here, *conditions).values(values)).rowcount
 
-    def remove(self, table: Table, *conditions: ColumnElement[bool]) -> int:
+    def remove(self, table: sa.Table, *conditions: sa.ColumnElement[bool]) -> int:
         """Delete the rows that meet the conditions; return how many they were."""
-        return self.execute(delete(table).where(table.c.engine == self.engine, *conditions)).rowcount
+        return self.execute(sa.delete(table).where(table.c.engine == self.engine, *conditions)).rowcount
 
     def remove_all(
-        self, column: Column[str], values: Sequence[str], *conditions: ColumnElement[bool]
+        self, column: sa.Column[str], values: Sequence[str], *conditions: sa.ColumnElement[bool]
     ) -> None:
         """Delete the rows that have one of these values in a column, however many they are."""
         for start in range(0, len(values), _AT_ONCE):
             self.remove(column.table, column.in_(values[start : start + _AT_ONCE]), *conditions)
 
-    def put(self, table: Table, key: Mapping[str, Any], values: Mapping[str, Any], **otherwise: Any) -> None:
+    def put(
+        self, table: sa.Table, key: Mapping[str, Any], values: Mapping[str, Any], **otherwise: Any
+    ) -> None:
         """Insert a row, or let the one that has this key have these values, and others otherwise."""
         self.execute(self.insert_or_update(table, {**key, **values}, {**values, **otherwise}))
 
     def insert_or_update(
         self,
-        table: Table,
+        table: sa.Table,
         values: Mapping[str, Any],
         changes: Mapping[str, Any],
-        where: ColumnElement[bool] | None = None,
+        where: sa.ColumnElement[bool] | None = None,
     ) -> ReturningInsert:
         """Insert a row, or make these changes of the one that has its key, if it meets the condition."""
         statement = _insert(self._connection, table).values(engine=self.engine, **values)
@@ -104,19 +89,19 @@ class EngineRows:
 
     def now(self) -> float:
         """The moment by the database's clock."""
-        return float(self.execute(select(now())).scalar_one())
+        return float(self.execute(sa.select(now())).scalar_one())
 
     def execute(
-        self, statement: Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
-    ) -> CursorResult[Any]:
+        self, statement: sa.Executable, values: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None = None
+    ) -> sa.CursorResult[Any]:
         return self._connection.execute(statement, values)
 
-    def records(self, kind: type[_Record], query: Select[Any]) -> tuple[_Record, ...]:
+    def records(self, kind: type[_Record], query: sa.Select[Any]) -> tuple[_Record, ...]:
         """Read rows as records, by the names of their fields; columns that are none of these are left."""
         return tuple(record for _, record in self._records(kind, query))
 
     def records_by(
-        self, column: Column[str], keys: Sequence[str], kind: type[_Record], query: Select[Any]
+        self, column: sa.Column[str], keys: Sequence[str], kind: type[_Record], query: sa.Select[Any]
     ) -> Mapping[str, Sequence[_Record]]:
         """Read the rows that have one of these keys in a column, as records by their key."""
         found: defaultdict[str, list[_Record]] = defaultdict(list)
@@ -127,7 +112,7 @@ class EngineRows:
         return found
 
     def _records(
-        self, kind: type[_Record], query: Select[Any]
+        self, kind: type[_Record], query: sa.Select[Any]
     ) -> Iterator[tuple[Mapping[str, Any], _Record]]:
         found = self.execute(query)
         names = [*map(str, found.keys())]  # the driver's are no plain texts
@@ -136,7 +121,7 @@ class EngineRows:
             yield fields, msgspec.convert(fields, kind)
 
 
-def without_engine(table: Table) -> tuple[ColumnElement[Any], ...]:
+def without_engine(table: sa.Table) -> tuple[sa.ColumnElement[Any], ...]:
     """List the columns of a table but for the engine's name, which the caller knows.
 
     A row has them by their keys, also where the database has kept an earlier name.
@@ -148,7 +133,7 @@ def without_engine(table: Table) -> tuple[ColumnElement[Any], ...]:
     )
 
 
-def _insert(connection: Connection, table: Table) -> ReturningInsert:
+def _insert(connection: sa.Connection, table: sa.Table) -> ReturningInsert:
     """SQL has no word for what follows a conflict that both databases know, and SQLAlchemy none for any.
 
     A dialect takes long to load, and the one that is connected to is loaded.
@@ -170,13 +155,13 @@ _SECONDS: Final = 1.0
 class now(FunctionElement[float]):  # noqa: N801 - reads as the SQL function that it is
     """Seconds since the epoch, by the database's clock."""
 
-    type = Float(53)
+    type = sa.Float(53)
     inherit_cache = True
 
 
-def age(moment: ColumnElement[float], name: str = "age_seconds") -> Label[float]:
+def age(moment: sa.ColumnElement[float], name: str = "age_seconds") -> sa.Label[float]:
     """Seconds since a moment, by the database's clock; none where that was set back."""
-    return case((moment > now(), 0.0), else_=now() - moment).label(name)
+    return sa.case((moment > now(), 0.0), else_=now() - moment).label(name)
 
 
 @compiles(now, "sqlite")
@@ -192,13 +177,13 @@ def _now_of_postgresql(element: now, compiler: Any, **options: Any) -> str:
 def is_set_back(rows: EngineRows) -> bool:
     """Whether anything lies in the future."""
     future = [rows.select(moment.table).where(moment > now() + _SECONDS) for moment in MOMENTS]
-    return bool(rows.execute(select(or_(*(one.exists() for one in future)))).scalar())
+    return bool(rows.execute(sa.select(sa.or_(*(one.exists() for one in future)))).scalar())
 
 
 def settle(rows: EngineRows) -> None:
     """Move what lies in the future to now; of announcements the last one stays the last."""
     said = ha_announcements.c.created
-    latest = rows.execute(rows.select(ha_announcements, func.max(said))).scalar() or 0.0
+    latest = rows.execute(rows.select(ha_announcements, sa.func.max(said))).scalar() or 0.0
     rows.change(ha_announcements, said > now() + _SECONDS, created=said - latest + now())
     for moment in MOMENTS:
         table, along = moment.table, moment.info["along"]
@@ -228,7 +213,7 @@ def hold_back_writers(rows: EngineRows) -> None:
     rows.change(leases, epoch=leases.c.epoch)
 
 
-def lasts(epoch: int) -> tuple[ColumnElement[bool], ...]:
+def lasts(epoch: int) -> tuple[sa.ColumnElement[bool], ...]:
     """Conditions on the lease: that it is in this epoch, and has not expired."""
     return leases.c.epoch == epoch, leases.c.expires > now()
 

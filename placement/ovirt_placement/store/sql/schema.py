@@ -9,67 +9,50 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import (
-    JSON,
-    URL,
-    Boolean,
-    Column,
-    Connection,
-    Float,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    insert,
-    inspect,
-    select,
-    text,
-)
+import sqlalchemy as sa
 
 from ovirt_placement.config import STATE_DIRECTORY
 from ovirt_placement.store.sql.connections import marker_of
 from ovirt_service import identity
 from ovirt_service.files import digest_name, make_as_folder
 
-metadata = MetaData()
+metadata = sa.MetaData()
 
 #: What a column holds: a word or an id where nothing is said. A `number` is seconds, or a weight, as precise
 #: as one of Python's; a `moment` is the one of writing that ages count from, by the database's clock. Behind
 #: a slash stands another one of the same row that keeps its distance from that.
 _TYPES: Mapping[str, Any] = {
-    "": String, "text": Text, "int": Integer, "number": Float(53), "moment": Float(53), "bool": Boolean,
-    "json": JSON,
+    "": sa.String, "text": sa.Text, "int": sa.Integer, "number": sa.Float(53), "moment": sa.Float(53),
+    "bool": sa.Boolean, "json": sa.JSON,
 }  # fmt: skip
 
 
-def _table(name: str, columns: str, *more: Any, rowid: bool = False, numbered: bool = False) -> Table:
+def _table(name: str, columns: str, *more: Any, rowid: bool = False, numbered: bool = False) -> sa.Table:
     """A table by its columns, `name:type`, with `*` where one is of the key, and `?` where it may be null.
 
     Rows are known by the engine and the key, or have a number each.
     """
-    own = Column("id", Integer, primary_key=True) if numbered else Column("engine", String, primary_key=True)
+    key, kind = ("id", sa.Integer) if numbered else ("engine", sa.String)
     words = ["engine", *columns.split()] if numbered else columns.split()
     sqlite: dict[str, Any] = {} if numbered else {"sqlite_with_rowid": rowid}
-    return Table(name, metadata, own, *map(_column, words), *more, **sqlite)
+    own = sa.Column(key, kind, primary_key=True)
+    return sa.Table(name, metadata, own, *map(_column, words), *more, **sqlite)
 
 
-def _column(word: str) -> Column[Any]:
+def _column(word: str) -> sa.Column[Any]:
     name, _, kind = word.strip("*?").partition(":")
     kind, _, along = kind.partition("/")
     optional = word.endswith("?")
-    found = JSON(none_as_null=True) if optional and kind == "json" else _TYPES[kind]
+    found = sa.JSON(none_as_null=True) if optional and kind == "json" else _TYPES[kind]
     info = {"along": along} if kind == "moment" else None
-    return Column(name, found, primary_key=word.startswith("*"), nullable=optional, info=info)
+    return sa.Column(name, found, primary_key=word.startswith("*"), nullable=optional, info=info)
 
 
-def _reported() -> Column[bool]:
-    return Column("told", Boolean, key="reported", nullable=False)
+def _reported() -> sa.Column[bool]:
+    return sa.Column("told", sa.Boolean, key="reported", nullable=False)
 
 
-schema_version = Table("schema_version", metadata, _column("version:int"))
+schema_version = sa.Table("schema_version", metadata, _column("version:int"))
 
 #: A value is a list of one number or word, which must stay what it is: a bare number SQLite would take for
 #: its own, and round.
@@ -100,11 +83,11 @@ intents = _table(
     "intents",
     "vm cluster source? target memory_mb:int? correlation_id state created:moment updated:moment/created"
     " error:text? plan? step:int? outcome:json? fingerprint? cause?",
-    Column("kind", String, nullable=False, server_default="migrate_vm"),
-    UniqueConstraint("correlation_id"),
-    Index("ix_intents_engine_vm", "engine", "vm"),
-    Index("ix_intents_engine_state", "engine", "state"),
-    Index("ix_intents_engine_plan", "engine", "plan"),
+    sa.Column("kind", sa.String, nullable=False, server_default="migrate_vm"),
+    sa.UniqueConstraint("correlation_id"),
+    sa.Index("ix_intents_engine_vm", "engine", "vm"),
+    sa.Index("ix_intents_engine_state", "engine", "state"),
+    sa.Index("ix_intents_engine_plan", "engine", "plan"),
     numbered=True,
 )
 #: Of an intent: it is no action on a host, nor one with a VM for the maintenance of its host.
@@ -114,7 +97,7 @@ IS_MIGRATION = intents.c.kind == "migrate_vm"
 plans = _table(
     "plans",
     "*id cluster epoch:int? document:json created:number updated:number",
-    Index("ix_plans_engine_updated", "engine", "updated"),
+    sa.Index("ix_plans_engine_updated", "engine", "updated"),
     rowid=True,
 )
 
@@ -182,7 +165,7 @@ user_actions = _table(
     "user_actions",
     "kind login machine engine_user? cluster cluster_name plan? subject:text details:json state error:text?"
     " created:moment updated:moment/created logged",
-    Index("ix_user_actions_engine_updated", "engine", "updated"),
+    sa.Index("ix_user_actions_engine_updated", "engine", "updated"),
     numbered=True,
 )
 
@@ -218,7 +201,7 @@ VERSION = 1
 class Marker:
     """The marker of one store; one that cannot be written is none."""
 
-    def __init__(self, url: URL) -> None:
+    def __init__(self, url: sa.URL) -> None:
         self._file = _place(url)
         #: What this process has seen itself.
         self._seen = False
@@ -238,7 +221,7 @@ class Marker:
             pass  # who may not write there has at least seen it
 
 
-def _place(url: URL) -> Path:
+def _place(url: sa.URL) -> Path:
     if url.get_backend_name() == "sqlite":
         return marker_of(Path(url.database or ""))
     state = Path(os.environ.get("STATE_DIRECTORY", "").partition(":")[0] or STATE_DIRECTORY)
@@ -246,19 +229,19 @@ def _place(url: URL) -> Path:
     return state / f"store-{digest_name(named, _NAME_SIZE)}.made"
 
 
-def version(connection: Connection) -> int | None:
+def version(connection: sa.Connection) -> int | None:
     """Return the version of the tables; None if there are none."""
     # SQLite's `table_info`, which `inspect` asks, answers from what a connection remembers: 3.26 misses a
     # table that another process has made since. Reading from a table makes SQLite compare first.
-    named = text("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'")
+    named = sa.text("SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'schema_version'")
     sqlite = connection.dialect.name == "sqlite"
-    if not (connection.scalar(named) if sqlite else inspect(connection).has_table(schema_version.name)):
+    if not (connection.scalar(named) if sqlite else sa.inspect(connection).has_table(schema_version.name)):
         return None
-    return int(connection.execute(select(schema_version.c.version)).scalar_one())
+    return int(connection.execute(sa.select(schema_version.c.version)).scalar_one())
 
 
-def make_tables(connection: Connection) -> None:
+def make_tables(connection: sa.Connection) -> None:
     """Make those that are not there, in a transaction that keeps others out."""
     if version(connection) is None:
         metadata.create_all(connection, checkfirst=False)
-        connection.execute(insert(schema_version).values(version=VERSION))
+        connection.execute(sa.insert(schema_version).values(version=VERSION))
