@@ -164,17 +164,17 @@ def _backup(args: argparse.Namespace) -> int:
 def _restore(args: argparse.Namespace) -> int:
     found = backup.read(args.file)
     before = _content(args)
-    after = StoreContent(backup.count_of(found) + _WITH_A_RECORD.rows)
+    rows = backup.count_of(found)
+    after = StoreContent(rows + _WITH_A_RECORD.rows)
     with _database(args, create=False) as database:
         if not args.dry_run:
             by = _recorded_by(args, UserActionKind.STORE_RESTORE, str(args.file))
-            said = f"{counted(backup.restore(database, found, by, replace=args.replace), 'row')} restored"
+            backup.restore(database, found, by, replace=args.replace)
+        elif before is None:
+            backup.check_rows(found)
         else:
-            if before is None:
-                backup.check_rows(found)
-            else:
-                backup.check(database, found, replace=args.replace)
-            said = f"{counted(backup.count_of(found), 'row')} would be restored"
+            backup.check(database, found, replace=args.replace)
+        said = f"{counted(rows, 'row')} {'would be restored' if args.dry_run else 'restored'}"
     answer = StoreChangeDocument(
         changed=True, dry_run=args.dry_run, store=database.name, before=before, after=after
     )

@@ -37,7 +37,7 @@ class Backup(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def write(database: Database, path: Path, folders: Iterable[Path] = ()) -> int:
-    """Write what the store holds at this moment into a new file; how many rows.
+    """Write what the store holds at this moment into a new file; how many rows, as `count_of` has them.
 
     Root reads it as the owner of the store's `folders`, and writes it as root. Raises `UserError` if there is
     such a file already, or it cannot be written: then nothing of it is left; and what a transaction raises.
@@ -66,8 +66,8 @@ def _content(database: Database) -> bytes:
             table.name: [dict(row) for row in connection.execute(select(table)).mappings()]
             for table in _tables()
         }
-    content = json.dumps({"format": _FORMAT, "schema": VERSION, "tables": tables})
-    return f"{sum(map(len, tables.values()))}\n{content}".encode()
+    backup = Backup(_FORMAT, VERSION, tables)
+    return f"{count_of(backup)}\n{json.dumps(msgspec.structs.asdict(backup))}".encode()
 
 
 def read(path: Path) -> Backup:
@@ -86,8 +86,8 @@ def read(path: Path) -> Backup:
     return found
 
 
-def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace: bool) -> int:
-    """Bring back what a file holds, all of it or nothing; how many rows.
+def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace: bool) -> None:
+    """Bring back what a file holds, all of it or nothing.
 
     `by` is the engine among whose records it is recorded, and who does it. A store that is damaged, or with
     `replace` of a later release, is put aside.
@@ -106,7 +106,6 @@ def restore(database: Database, backup: Backup, by: tuple[str, Act], *, replace:
             if isinstance(error, StoreLater) and not (replace and database.is_file):
                 raise
             database.begin_again(lambda connection: _fill_tables(connection, backup, by))
-    return sum(map(len, backup.tables.values()))
 
 
 def _fill_tables(connection: Connection, backup: Backup, by: tuple[str, Act]) -> None:
@@ -133,7 +132,7 @@ def count(database: Database) -> int:
 
 
 def count_of(backup: Backup) -> int:
-    """The same of what a file holds."""
+    """The same of what a file holds: no user would miss the revision."""
     return sum(len(rows) for name, rows in backup.tables.items() if name != key_revision.name)
 
 

@@ -286,6 +286,19 @@ def test_a_dry_run_writes_nothing_and_says_what_is_done_then(
             assert again["before"] == again["after"]
 
 
+def test_a_backup_and_its_restoration_are_of_as_many_rows_as_the_dry_run(
+    starting: Starting, tmp_path: Path
+) -> None:
+    file = str(tmp_path / "backup")
+    with starting(STATE) as live:
+        stage = Stage(live, tmp_path)
+        stage.prepared("ovirt-placement", "keys", "set", "rack", "1", "2", "--on", "vm", "web1")
+        rows = stage.prepared("ovirt-placement", "store", "backup", file).removeprefix(f"{file}: ").strip()
+        restoration = ("ovirt-placement", "store", "restore", file, "--replace")
+        said = [stage.prepared(*restoration, *dry).strip() for dry in (("--dry-run",), ())]
+    assert said == [f"store {stage.url}: {rows} {done}" for done in ("would be restored", "restored")]
+
+
 def answer(stage: Stage, *words: str) -> Any:
     status, out, err = stage.run(*words)
     assert status == 0, out + err
