@@ -14,9 +14,11 @@ from ovirt_enforcer.settings import EnforcerSettings
 from ovirt_placement.engine.actions import VmState
 from ovirt_placement.engine.connection.client import EngineConnection
 from ovirt_placement.engine.connection.failures import EngineAway
+from ovirt_placement.store.enforcer.history import HistoryStore
 from ovirt_placement.store.enforcer.intents import Cause, Intent, IntentState, Store
 from ovirt_placement.store.enforcer.leader import HaAnnouncementStore, ViolatedRuleStore
 from ovirt_placement.store.enforcer.maintenance import MaintenanceStore
+from ovirt_placement.store.keys import KeyStore
 from ovirt_placement.store.orders import ALL_CLUSTERS, ApprovalStore, PauseStore
 from ovirt_simulator.http.control import Disturbance
 from tests.builders import CLUSTER
@@ -237,6 +239,10 @@ def test_all_that_is_remembered_counts_as_of_now(bench: Bench, opening: Opening)
     pauses.resume(ALL_CLUSTERS, set_by="me")
     approvals.order(CLUSTER, "plan", (), set_by="me")
     violated.record_violated(CLUSTER, ["rule"], cycle_seconds=10, enough=3)
+    plans, keys = opening(HistoryStore), opening(KeyStore)
+    plans.record_plan("made", CLUSTER, {})
+    plans.record_held("made", {1: ("pause", "paused")})
+    keys.mark_missing(["v"])
     bench.set_back = HOUR
     assert bench.store.settle_clock()
     assert not bench.store.settle_clock()
@@ -250,5 +256,8 @@ def test_all_that_is_remembered_counts_as_of_now(bench: Bench, opening: Opening)
     assert [one.age_seconds for one in runs.runs()] == [pytest.approx(10, abs=0.01)]
     found = [(one.number, one.age_seconds) for one in said.announcements()]
     assert found == [(2, pytest.approx(30, abs=0.01)), (1, pytest.approx(10, abs=0.01))]
+    assert keys.mark_missing(["v"]) == {"v": pytest.approx(10, abs=0.01)}
     bench.now += 51
     assert pauses.pauses() == ()
+    assert plans.plans(since_seconds=60) == ()
+    assert [one.id for one in plans.plans(since_seconds=65)] == ["made"]

@@ -96,14 +96,16 @@ IS_MIGRATION = intents.c.kind == "migrate_vm"
 #: Plans as they were made, by their digest: `created` when it was first made, `updated` when last.
 plans = _table(
     "plans",
-    "*id cluster epoch:int? document:json created:number updated:number",
+    "*id cluster epoch:int? document:json created:number updated:moment/created",
     sa.Index("ix_plans_engine_updated", "engine", "updated"),
     rowid=True,
 )
 
 #: Steps of plans that a gate held back, with its last reason, when it first and last did so, and how often.
 held_steps = _table(
-    "held_steps", "*plan *step:int *gate reason:text times:int created:number updated:number", rowid=True
+    "held_steps",
+    "*plan *step:int *gate reason:text times:int created:number updated:moment/created",
+    rowid=True,
 )
 
 #: The plan of each cluster that is not carried out before a user approves of it.
@@ -142,7 +144,7 @@ maintenance_hosts = _table(
 violated_rules = _table("broken_rules", "*cluster *rule cycles:int counted:moment")
 
 #: VMs that are remembered and that the engine does not have, since when.
-missing_vms = _table("missing_vms", "*vm since:number")
+missing_vms = _table("missing_vms", "*vm since:moment")
 
 #: Of VMs that are in a group or bear a label, which these are, each as [kind, id, name], and the cluster in
 #: which the VM was last seen with them.
