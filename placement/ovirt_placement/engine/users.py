@@ -5,6 +5,7 @@ by Everyone.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Final, NamedTuple
@@ -213,33 +214,21 @@ def read_rights(tokens: UserTokens, token: str) -> Rights:
         if root.user_id is None:
             raise Refused("the engine does not say whose token this is")
         held = permissions(tokens.get(token, f"/users/{root.user_id}/permissions"))
-        name = root.user_name or _name(tokens, token, root.user_id)
-        roles = _roles(tokens, token)
+        name, known = root.user_name or root.user_id, dict[str, Role]()
+        if not root.user_name:
+            with suppress(Refused):  # then the id has to do
+                user = xml.entity(tokens.get(token, f"/users/{root.user_id}"), "user")
+                name = xml.text(user.find("user_name")) or name
+        with suppress(Refused):  # who is no admin may not read them all
+            known = roles(tokens.get(token, "/roles", follow="permits"))
     except (etree.XMLSyntaxError, xml.Unexpected, xml.TooLarge):
         raise EngineAway("what answers sends something else than an engine", request_sent=True) from None
     permits: dict[Place, frozenset[str]] = {}
     for one in held:
-        permits[one.on] = permits.get(one.on, frozenset()) | roles.get(one.role, Role()).permits
+        permits[one.on] = permits.get(one.on, frozenset()) | known.get(one.role, Role()).permits
     return Rights(
         user_id=root.user_id,
         user_name=name,
-        administrator=any(roles.get(one.role, Role()).administrative for one in held),
+        administrator=any(known.get(one.role, Role()).administrative for one in held),
         permits=permits,
     )
-
-
-def _name(tokens: UserTokens, token: str, user_id: str) -> str:
-    """The name of a user of whom the root says the id alone; the id, where that is not to be read either."""
-    try:
-        user = xml.entity(tokens.get(token, f"/users/{user_id}"), "user")
-    except Refused:
-        return user_id
-    return xml.text(user.find("user_name")) or user_id
-
-
-def _roles(tokens: UserTokens, token: str) -> dict[str, Role]:
-    """The roles by id; none to who is no admin, who may not read them all."""
-    try:
-        return roles(tokens.get(token, "/roles", follow="permits"))
-    except Refused:
-        return {}

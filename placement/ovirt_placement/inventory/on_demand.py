@@ -34,15 +34,9 @@ NEVER = Span(_NEVER, _NEVER)
 VM_TAGS = "tags"
 #: What keys on each level of the hierarchy refer to; a VM as it is read anyway has all the others.
 _REFERRED = {
-    "customer_offer": Detail.OWNER,
-    "customer": Detail.OWNER,
-    "disk_offer": Detail.DISKS,
-    "disk": Detail.DISKS,
-    "network_offer": Detail.NICS,
-    "network": Detail.NICS,
-    "nic_offer": Detail.NICS,
-    "nic": Detail.NICS,
-    VM_TAGS: Detail.OWNER,
+    **dict.fromkeys(("customer_offer", "customer", VM_TAGS), Detail.OWNER),
+    **dict.fromkeys(("disk_offer", "disk"), Detail.DISKS),
+    **dict.fromkeys(("network_offer", "network", "nic_offer", "nic"), Detail.NICS),
 }
 
 

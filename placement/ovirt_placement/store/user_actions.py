@@ -100,16 +100,13 @@ class UserAction(Act, frozen=True, kw_only=True):
         if more := len(self.details) - len(details):
             details.append(f"and {more} more")
         detailed = f": {'; '.join(details)}" if details else ""
+        endings = {
+            UserActionState.DONE: "",
+            UserActionState.BEGUN: " (begun; its end is not recorded)",
+            UserActionState.FAILED: f" (failed: {self.error})",
+        }
         as_user = f" (as {self.engine_user})" if self.engine_user else ""
-        return f"{self.login} on {self.machine}{as_user} {what}{detailed}{self._ending}"
-
-    @property
-    def _ending(self) -> str:
-        if self.state is UserActionState.DONE:
-            return ""
-        if self.state is UserActionState.BEGUN:
-            return " (begun; its end is not recorded)"
-        return f" (failed: {self.error})"
+        return f"{self.login} on {self.machine}{as_user} {what}{detailed}{endings[self.state]}"
 
 
 class UserActionStore(StoreAccess):

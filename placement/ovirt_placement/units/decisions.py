@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Final, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from ovirt_placement.inventory import client as inventory
 from ovirt_placement.inventory.client import DEFAULT_DEADLINE_SECONDS, configured, opened
@@ -41,7 +41,7 @@ _log = logging.getLogger(__name__)
 
 
 class RecordedReason(NamedTuple):
-    """A reason; `kind` is the number of its kind."""
+    """A `Reason`; `kind` is the number of its kind."""
 
     kind: int
     group: str | None
@@ -79,12 +79,7 @@ def recorded(verdicts: Iterable[Verdict], snapshot: Snapshot) -> str:
         vms={vm: vm_name(vm, snapshot) for vm in islice(vms, _MOST_NAMES)},
         groups={group: group_name(group, snapshot) for group in islice(groups, _MOST_NAMES)},
         hosts={
-            host: tuple(
-                RecordedReason(
-                    numbers[one.kind.name], one.group, one.vm, one.host, one.number, one.unit, one.status
-                )
-                for one in reasons
-            )
+            host: tuple(RecordedReason(numbers[one.kind.name], *astuple(one)[1:]) for one in reasons)
             for host, reasons in vetoes.items()
         },
     )
