@@ -2,7 +2,6 @@
 
 import binascii
 from collections.abc import Callable, Container
-from datetime import datetime
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -221,24 +220,18 @@ def _read(
 
 
 def _event(number: int, element: xml.Element) -> EngineEvent:
+    moment = xml.moment(element.find("time"))
     return EngineEvent(
         id=number,
         code=xml.number(element.find("code")),
         severity=element.findtext("severity", "normal"),
-        time=_moment(element.findtext("time", "1970-01-01T00:00:00Z")),
+        time=0.0 if moment is None else moment.timestamp(),
         description=unbroken(element.findtext("description", "")),
         correlation_id=element.findtext("correlation_id"),
         vm=xml.reference(element.find("vm")),
         host=xml.reference(element.find("host")),
         cluster=xml.reference(element.find("cluster")),
     )
-
-
-def _moment(text: str) -> float:
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError):
-        raise xml.Unexpected(f"an event of {text!r}") from None
 
 
 #: By which the engine distinguishes our events from others'.

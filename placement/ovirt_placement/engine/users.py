@@ -7,6 +7,7 @@ by Everyone.
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from http import HTTPStatus
 from typing import Final, NamedTuple
 from urllib.parse import urlencode
@@ -117,8 +118,8 @@ class Root:
 
     #: As in (4, 5); None if it does not say.
     version: tuple[int, int] | None
-    #: The engine's clock, in ISO 8601.
-    time: str
+    #: By the engine's clock, where it says.
+    time: datetime | None
     user_id: str | None
     user_name: str
 
@@ -148,7 +149,7 @@ def parse_root(content: bytes) -> Root:
         numbers = xml.number(version.find("major")), xml.number(version.find("minor"))
     return Root(
         version=numbers,
-        time=xml.text(root.find("time")),
+        time=xml.moment(root.find("time")),
         user_id=xml.reference(user),
         user_name=xml.text(root.find("authenticated_user/user_name")),
     )

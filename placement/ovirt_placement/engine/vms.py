@@ -6,7 +6,6 @@ The engine knows no owner of a VM: it is found by tags and permissions, which co
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from datetime import datetime
 from enum import Flag, auto
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -111,6 +110,7 @@ def _found(element: xml.Element) -> FoundVm:
     cpu = xml.children(fields.get("cpu"), "topology", "architecture", "mode")
     topology = xml.children(cpu.get("topology"), "sockets", "cores", "threads")
     architecture = xml.text(cpu.get("architecture"), _ARCHITECTURE)
+    started = xml.moment(fields.get("start_time"))
     pinning = xml.text(fields.get("cpu_pinning_policy"), "none")
     limits = xml.children(fields.get("memory_policy"), "guaranteed", "max")
     limits_mb = {name: xml.mebibytes(limit) for name, limit in limits.items()}
@@ -132,7 +132,7 @@ def _found(element: xml.Element) -> FoundVm:
         ha_priority=xml.number(protection.get("priority"), 1),
         migratable=xml.text(policy.get("affinity")) == "migratable",
         hosted_engine=hosted_engine,
-        running_since=_moment(fields.get("start_time")) if host else None,
+        running_since=started.timestamp() if host and started else None,
         pinned_hosts=xml.references(policy.get("hosts")),
         threads_per_core=max(1, xml.number(topology.get("threads"), 1)),
         cpu_sockets=max(1, xml.number(topology.get("sockets"), 1)) if pinning in EXCLUSIVE else 1,
@@ -152,14 +152,6 @@ def _found(element: xml.Element) -> FoundVm:
         nics=tuple(_nics(fields.get("nics"))),
     )
     return FoundVm(vm, _grants(fields.get("permissions")))
-
-
-def _moment(element: xml.Element | None) -> float | None:
-    """Turn a time with its offset into seconds since the epoch; None for what is none."""
-    try:
-        return datetime.fromisoformat(xml.text(element)).timestamp()
-    except (ValueError, OverflowError):
-        return None
 
 
 def tags(element: xml.Element | None) -> tuple[str, ...]:

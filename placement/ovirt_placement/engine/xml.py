@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from functools import cache
 from typing import Any, Final, TypeVar, get_type_hints
 
@@ -117,6 +118,16 @@ def decimal(element: Element | None, default: float = 0.0) -> float:
         if math.isfinite(found := float(element.text)):
             return found
     raise Unexpected(f"<{element.tag}> holds {element.text!r:.80}, no number")
+
+
+def moment(element: Element | None) -> datetime | None:
+    """A time with its offset from UTC; None where there is none."""
+    if element is None or not element.text:
+        return None
+    with suppress(ValueError):
+        if (found := datetime.fromisoformat(element.text)).tzinfo is not None:
+            return found
+    raise Unexpected(f"<{element.tag}> holds {element.text!r:.80}, no time")
 
 
 def mebibytes(element: Element | None) -> int:

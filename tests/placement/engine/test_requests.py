@@ -154,7 +154,7 @@ READINGS: dict[str, Callable[[EngineConnection], object]] = {
     "a policy": lambda connection: list(read_entries(connection, "p")),
     "descriptions": lambda connection: read_descriptions(connection, "c"),
     "the root": read_root,
-    "permissions": lambda connection: list(examine_permissions(connection, Root(None, "", "u", ""), ())),
+    "permissions": lambda connection: list(examine_permissions(connection, Root(None, None, "u", ""), ())),
 }
 
 
@@ -167,7 +167,7 @@ def test_malformed_xml_is_no_engines(read: Callable[[EngineConnection], object])
         read(connection)
 
 
-@pytest.mark.parametrize("answer", [b"<other/>", b"<scheduling_policies/>"])
+@pytest.mark.parametrize("answer", [b"<other/>", b"<scheduling_policies/>", b"<api><time>never</time></api>"])
 def test_another_document_is_no_entity(answer: bytes) -> None:
     made = PolicyRequest("make it", "POST", "/schedulingpolicies", b"<scheduling_policy/>")
     with answering(lambda path: (200, answer)) as (_, connection):

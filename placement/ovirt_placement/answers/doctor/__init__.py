@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 
 from ovirt_placement.answers.document import utc_text
 from ovirt_placement.answers.proxy import NoDiscovery, discover
@@ -129,7 +128,7 @@ def read_root(connection: EngineConnection) -> tuple[Root, float]:
     began = time.time()
     root = connection.read("", parsing.parse_root)
     here = (began + time.time()) / 2
-    return root, datetime.fromisoformat(root.time).timestamp() - here if root.time else 0.0
+    return root, root.time.timestamp() - here if root.time else 0.0
 
 
 def examine_clock(ahead: float) -> Iterator[FoundProblem]:

@@ -134,7 +134,7 @@ def _policies(
 
 def _report(connection: EngineConnection, found: Sequence[Result], root: Root) -> Iterator[FoundProblem]:
     """Report to the engine rules that mean nothing: one event a cluster, the same again only next day."""
-    day = root.time[:10] or datetime.now(UTC).strftime("%Y-%m-%d")
+    day = f"{root.time or datetime.now(UTC):%Y-%m-%d}"
     by_cluster: dict[str, list[str]] = {}
     for one in found:
         if isinstance(one, FoundProblem) and one.rule and one.cluster is not None:
