@@ -19,20 +19,8 @@ from ovirt_placement.engine.topology import LONGEST_SEARCH, find_vms
 from ovirt_placement.engine.vms import Detail
 from ovirt_placement.inventory.on_demand import NO_DEMANDS, NO_STATISTICS, Span
 from ovirt_placement.inventory.publication import Moments
+from ovirt_placement.inventory.service import events
 from ovirt_placement.inventory.service.attempts import Asked, LateSubjects
-from ovirt_placement.inventory.service.events import (
-    ENGINE_STARTED,
-    HOST_TAGS_CHANGED,
-    MEMBERSHIPS_CHANGED,
-    TAGS_CHANGED,
-    WITH_ITS_VMS,
-    Feed,
-    FeedInterrupted,
-    Heard,
-    reported_by,
-    reported_start,
-    vms_named,
-)
 from ovirt_placement.inventory.service.schedule import (
     BRIEFLY,
     LATER_SECONDS,
@@ -79,7 +67,7 @@ class Follower:
         self,
         connection: EngineConnection,
         clock: Callable[[], float],
-        heard: Heard,
+        heard: events.Heard,
         larger: Reconciliations,
         *,
         tagged: bool = False,
@@ -100,7 +88,7 @@ class Follower:
         self._late = LateSubjects()
         #: When hosts were last read by their ids.
         self._memory_at = _NEVER
-        self._feed: Feed | None = None
+        self._feed: events.Feed | None = None
         self._history: tuple[EngineEvent, ...] = ()
         self._handed_in: deque[Reading] = deque()
         self.unknown_vms = UnknownVms()
@@ -198,12 +186,12 @@ class Follower:
             page = read_events(self._connection, after=feed.after, at_most=PAGE, but=feed.known)
             try:
                 return feed.read_page(page, began)
-            except FeedInterrupted as interrupted:
+            except events.FeedInterrupted as interrupted:
                 _log.info("reads everything again: %s", interrupted)
         self._history = read_events(self._connection, at_most=PAGE)
         if feed is not None and not feed.is_continued_by(self._history):
             self._view.forget_reports()
-        self._feed = Feed(self._history, began)
+        self._feed = events.Feed(self._history, began)
         self._distrust(self._clock())
         return ()
 
@@ -214,35 +202,35 @@ class Follower:
         self._policies.forget()
 
     def _note_event(self, event: EngineEvent, now: float) -> None:
-        reported_start(event, now, self._heard)
-        code, demands, reported = event.code, self.demands, reported_by(event)
-        if code in ENGINE_STARTED:
+        events.reported_start(event, now, self._heard)
+        code, demands, reported = event.code, self.demands, events.reported_by(event)
+        if code in events.ENGINE_STARTED:
             self._distrust(now)
-        if code in TAGS_CHANGED and Detail.OWNER in demands.details:
+        if code in events.TAGS_CHANGED and Detail.OWNER in demands.details:
             self._larger[ReconciliationScope.DETAILS].require(now)
-        if code in TAGS_CHANGED | HOST_TAGS_CHANGED and HOST_TAGS in self.needs.statistics:
+        if code in events.TAGS_CHANGED | events.HOST_TAGS_CHANGED and HOST_TAGS in self.needs.statistics:
             self._larger[ReconciliationScope.STATISTICS].require(now)
-        if demands.searches and (code in TAGS_CHANGED or reported is not None):
+        if demands.searches and (code in events.TAGS_CHANGED or reported is not None):
             self._larger[ReconciliationScope.SEARCHES].require(now)
         before = memory_hosts(self._view.vms.get(event.vm or ""))
         self._view.report(event, now)
         if reported is not None:
             self._ask_for(*reported, now)
-        detail, names = vms_named(event)
+        detail, names = events.vms_named(event)
         names = names if detail & demands.details else ()
         for vm in self._view.vms.values() if names else ():
             if vm.name in names:
                 self._rereads.ask(Subject(SubjectKind.VM, vm.id), now)
-        if code in MEMBERSHIPS_CHANGED:
+        if code in events.MEMBERSHIPS_CHANGED:
             self._ask_for_groups({event.cluster}, now)
         if event.vm is not None:
             after = memory_hosts(self._view.vms.get(event.vm))
             self._rereads.ask_for_hosts({event.host} | before | after, now)
 
-    def _note_hosts(self, events: Sequence[EngineEvent], now: float) -> None:
+    def _note_hosts(self, news: Sequence[EngineEvent], now: float) -> None:
         """Read the VMs again that change with hosts of which these events speak."""
-        hosts = {event.host for event in events}
-        lost = {event.host for event in events if event.code in WITH_ITS_VMS}
+        hosts = {event.host for event in news}
+        lost = {event.host for event in news if event.code in events.WITH_ITS_VMS}
         for vm in self._view.vms.values() if hosts else ():
             # The engine cancels migrations to a host that is deactivated, and logs nothing of that.
             comes = vm.status == "migrating" and (vm.migrating_to is None or vm.migrating_to in hosts)
