@@ -11,9 +11,8 @@ from typing import TypeVar
 from msgspec.structs import replace
 
 from ovirt_placement.engine import clusters, xml
-from ovirt_placement.engine.clusters import Clusters, with_failover_hosts
 from ovirt_placement.engine.connection.client import EngineConnection
-from ovirt_placement.engine.connection.failures import EngineFault, EngineSetupError
+from ovirt_placement.engine.connection.failures import EngineFault, no_engine
 from ovirt_placement.engine.policies import PolicyReader, with_policies
 from ovirt_placement.engine.requests import MEASURED, paged_vms, read_collection, read_entity, search_members
 from ovirt_placement.engine.vms import (
@@ -75,7 +74,7 @@ def read_snapshot(
     )
     if devices:
         reported = detailed(connection, reported, ALL_DETAILS)
-    return believed(consistent(with_failover_hosts(reported)))
+    return believed(consistent(clusters.with_failover_hosts(reported)))
 
 
 def read_as_reported(
@@ -120,17 +119,14 @@ def read_labels(connection: EngineConnection) -> tuple[AffinityLabel, ...]:
     return read_collection(connection, "/affinitylabels", clusters.labels, "vms", "hosts")
 
 
-def _read_clusters(connection: EngineConnection, **query: str) -> Clusters:
+def _read_clusters(connection: EngineConnection, **query: str) -> clusters.Clusters:
     """Read the clusters, which every engine has: if they are not there, there is no engine."""
     try:
         return connection.read("/clusters", clusters.parse_clusters, **query)
     except EngineFault as fault:
         if fault.code != HTTPStatus.NOT_FOUND:
             raise
-    raise EngineSetupError(
-        f"{connection.settings.address}: no oVirt engine's API: correct url under [engine];"
-        " it ends in /ovirt-engine/api"
-    )
+    raise no_engine(connection.settings)
 
 
 def read_networks(connection: EngineConnection) -> tuple[tuple[Network, ...], tuple[VnicProfile, ...]]:

@@ -193,7 +193,7 @@ def test_the_topology_costs_four_requests_and_the_data_centers_one(
 
 DENIED = "admin@internal may not read /clusters: give it the role ReadOnlyAdmin"
 MISTAKES = {
-    "nothing there": (404, b"", "no oVirt engine's API"),
+    "nothing there": (404, b"", "not an oVirt engine's API"),
     "malformed": (200, b"<html", "sends malformed XML"),
     "another service": (200, b"welcome", "not an oVirt engine's API"),
     "too few permissions": (

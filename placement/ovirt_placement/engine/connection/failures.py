@@ -261,7 +261,7 @@ def failure_of_answer(
             f"{settings.address}: {settings.username} may not read {path}: give it the role ReadOnlyAdmin"
         )
     if code == 200 and not said:
-        return _no_engine(settings)
+        return no_engine(settings)
     return EngineFault(f"{settings.address}: {path}: the engine answers {code}{said}", code=code, fault=fault)
 
 
@@ -280,7 +280,7 @@ def _failure_of_transport(error: Exception, settings: EngineSettings) -> UserErr
             f"{settings.address}: the engine does not answer: {text}{hint}", request_sent=cause is Cause.LOST
         )
     if cause is Cause.NO_ENGINE:
-        return _no_engine(settings)
+        return no_engine(settings)
     if cause is Cause.NO_AUTHORITY:
         return EngineSetupError(f"[engine] ca_file: {settings.ca_file}: holds no CA certificate ({text})")
     address = urlparse(settings.url or "")
@@ -301,7 +301,8 @@ def _remedy(text: str, settings: EngineSettings) -> str:
     return ""
 
 
-def _no_engine(settings: EngineSettings) -> EngineSetupError:
+def no_engine(settings: EngineSettings) -> EngineSetupError:
+    """What answers lacks what every engine has, or is no answer of an engine's."""
     return EngineSetupError(
         f"{settings.address}: what answers there is not an oVirt engine's API: correct url under [engine];"
         " it ends in /ovirt-engine/api"
