@@ -221,7 +221,8 @@ class Stages:
                 break
             found = True
             reached = self._split(group, round(self._solver.objective_value))
-            proven = self._split(group, math.ceil(self._solver.best_objective_bound - 1e-6))
+            # A solver that is stopped while it simplifies a model may know less than that none is below 0.
+            proven = self._split(group, max(0, math.ceil(self._solver.best_objective_bound - 1e-6)))
             where = self._read()
             for number, value, bound in zip(group, reached, proven, strict=True):
                 values[number], bounds[number] = value, bound

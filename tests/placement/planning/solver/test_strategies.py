@@ -21,6 +21,7 @@ from ovirt_placement.planning.problem.placement import ProblemPlacement, are_leg
 from ovirt_placement.planning.problem.problem import Problem
 from ovirt_placement.planning.solver import strategy as improvement
 from ovirt_placement.planning.solver.construction import Construction
+from ovirt_placement.planning.solver.forms import cp_model
 from ovirt_placement.planning.solver.greedy import Greedy
 from ovirt_placement.planning.solver.model import Model, ModelScope
 from ovirt_placement.planning.solver.stages import solve as solve_model
@@ -101,6 +102,18 @@ def test_who_made_way_does_not_come_back_where_another_has_come() -> None:
     solved = solve_model(placement, CandidateHosts(problem), {"b": ("h0", "h2")}, NEVER)
     assert solved is not None
     assert solved.where == {"b": "h2"}
+
+
+def test_a_solver_that_was_stopped_before_it_knew_a_bound_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cp_model.CpSolver, "best_objective_bound", -5.0)
+    problem = posed(FULL)
+    candidates = CandidateHosts(problem)
+    places = {vm: candidates.hosts_of(vm) for vm in problem.memory_mb}
+    solved = solve_model(ProblemPlacement(problem), candidates, places, NEVER, evenly=False)
+    assert solved is not None
+    assert solved.bound == (0, 0, 0, 0)
 
 
 def test_a_large_model_is_left_as_soon_as_the_time_is_over() -> None:
