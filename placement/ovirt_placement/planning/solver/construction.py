@@ -186,6 +186,7 @@ class Construction:
                 deadline,
                 least=least,
                 hint=self._hint,
+                goals=part.goals,
                 evenly=not narrow,
                 workers=2 if narrow else 1,
             )
@@ -229,7 +230,7 @@ class Construction:
             left = {home[vm] for vm in scope}
             closed = left if apart else frozenset[str]()
             offered = {vm: (home[vm], *self._fitting(vm, its, left, closed)) for vm, its in scope.items()}
-            model = Model(ModelScope(self.placement, self.candidates, offered), deadline)
+            model = Model(ModelScope(self.placement, self.candidates, offered, goals=part.goals), deadline)
             if not model.whole:
                 break
             moved = model.moved
@@ -249,6 +250,7 @@ class Construction:
             deadline,
             least=least,
             hint=hint,
+            goals=part.goals,
             evenly=False,
             workers=2,
         )

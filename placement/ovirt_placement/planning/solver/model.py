@@ -66,10 +66,10 @@ class Model:
         for goal in goals_of(self.problem, scope.domains) if scope.goals is None else scope.goals:
             if deadline.over:
                 return
-            if goal.sum is not None and goal.sum.hosts.isdisjoint(self.on):
-                self._add_undecided(goal)
-            else:
+            if self._decides(goal):
                 self._add(goal)
+            else:
+                self._add_undecided(goal)
         self.whole = True
 
     @property
@@ -77,8 +77,14 @@ class Model:
         """For each VM, 1 if it ends elsewhere than it starts."""
         return {vm: 1 - self.at[vm, self.problem.where[vm]] for vm in self.scope.domains}
 
+    def _decides(self, goal: Goal) -> bool:
+        """Whether where these VMs end decides it: not a sum on hosts that none leaves or comes to."""
+        if goal.sum is not None:
+            return not goal.sum.hosts.isdisjoint(self.on)
+        return not self.scope.domains.keys().isdisjoint(goal.vms)
+
     def _add_undecided(self, goal: Goal) -> None:
-        """A sum on hosts that no VM leaves or comes to stays what it is."""
+        """What stays as it is."""
         placement = self.scope.placement
         if (goal.wanted or goal.satisfied) and placement.violated(goal):
             self.violated[goal.level].append(1)

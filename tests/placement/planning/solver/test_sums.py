@@ -22,7 +22,19 @@ from ovirt_placement.planning.solver.construction import Construction
 from ovirt_placement.planning.solver.strategy import Improvement
 from ovirt_placement.planning.steps import apply
 from ovirt_placement.planning.strategies import StrategyName, strategy
-from tests.builders import APART, CLUSTER, SOFT_APART, TOGETHER, Part, group, host, rule, snapshot, vm
+from tests.builders import (
+    APART,
+    CLUSTER,
+    SOFT_APART,
+    SOFT_TOGETHER,
+    TOGETHER,
+    Part,
+    group,
+    host,
+    rule,
+    snapshot,
+    vm,
+)
 from tests.examples import examples
 from tests.placement.planning.plans import ALL, EACH
 from tests.placement.planning.test_mixed_rules import clusters
@@ -376,3 +388,25 @@ def test_a_sum_that_no_vm_can_leave_counts_as_it_is() -> None:
     built = Construction(problem, CandidateHosts(problem))
     built.run(NEVER)
     assert built.bound == Improvement(built).value == (1, 0, 0, 0, 2, 1)
+
+
+def test_what_no_vm_of_a_large_part_can_repair_does_not_count_for_what_they_can(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing brings `far` together, one of which is on a host that does not work."""
+    monkeypatch.setattr(construction, "_MOST_PLACES", 0)
+    names = ("h2", "h3", "h6", "h8", "h11")
+    state = snapshot(
+        *(host(name, free_mb=30000 if name == "h11" else 4096) for name in names),
+        host("h9", status="non_operational"),
+        *(rule(f"ceiling-{name}", "capacity", hosts=name, most=9, counted="vcpus") for name in names),
+        vm("a", "h3", vcpus=2, needs_mb=2048), vm("b", "h3", vcpus=4, needs_mb=2048, migratable=False),
+        vm("c", "h3", vcpus=4, needs_mb=4096), vm("d", "h2"),
+        vm("e", "h9", vcpus=2, needs_mb=2048), vm("f", "h8", vcpus=4, needs_mb=4096),
+        vm("g", "h6", vcpus=4, needs_mb=2048),
+        group("near", SOFT_TOGETHER, vms="a b d"), group("far", SOFT_TOGETHER, vms="e f g"),
+    )  # fmt: skip
+    problem = pose(state, CLUSTER, options=ALL)
+    built = Construction(problem, CandidateHosts(problem))
+    built.run(NEVER)
+    assert built.bound == Improvement(built).value == (0, 0, 1, 0, 2)
