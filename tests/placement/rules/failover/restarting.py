@@ -90,6 +90,8 @@ def lost_later(state: Snapshot, failing: Sequence[str], most: int) -> bool:
             return True
         if target in emptied and (target != vm.host or vm.migratable):
             return True
+        if vm.ha and target not in ("", *failing):  # it arrives where it is lost until it runs elsewhere
+            return True
     return bool(lost_sets(arrive(state), failing, most))
 
 
