@@ -13,12 +13,14 @@ from ovirt_placement.model import Pending, Snapshot, Vm, state_file
 from ovirt_placement.model.state_file import consistent
 from ovirt_placement.rules.affinity.groups import groups_of, hard_positive_group_of, members
 from ovirt_placement.rules.catalogue import UNITS, find_violations
-from ovirt_placement.rules.elements.rule import UnitKind
+from ovirt_placement.rules.elements.placement import World
+from ovirt_placement.rules.elements.rule import Sum, UnitKind
 from ovirt_placement.rules.elements.verdict import BalanceRequest, Request
 from ovirt_placement.rules.placement_keys.hierarchy import keys_by_resource
 from ovirt_placement.rules.placement_keys.host_table import host_table
 from ovirt_placement.rules.placement_keys.keys import DEFAULTS, KeySettings
-from tests.builders import CLUSTER, TOGETHER, group, host, node_key, snapshot, vm
+from ovirt_placement.rules.placement_rules.in_force import constraints_in
+from tests.builders import CLUSTER, TOGETHER, group, host, node_key, rule, snapshot, vm
 from tests.examples import examples
 from tests.integration.worlds import whole_policies, worlds
 from tests.placement.rules.placement_keys.nodes import keyed
@@ -76,15 +78,15 @@ def answers(state: Snapshot) -> list[object]:
     """What every unit, and the search for violations, says about everything."""
     found: list[object] = [find_violations(state, CLUSTER)]
     parameters = {**state.clusters[0].scheduling_properties, "placement_tie": "engine"}
-    for rule in UNITS.values():
+    for unit in UNITS.values():
         for name in VMS:
             request = Request((name,), HOSTS, parameters=parameters, as_engine=True, drawn=HOSTS)
-            if rule.kind is UnitKind.FILTER and rule.filter:
-                found.append(tuple(rule.filter(state, request)))
-            if rule.kind is UnitKind.WEIGHT and rule.weight:
-                found.append(tuple(rule.weight(state, request)))
-        if rule.balance:
-            found.append(rule.balance(state, BalanceRequest(HOSTS, parameters, {})))
+            if unit.kind is UnitKind.FILTER and unit.filter:
+                found.append(tuple(unit.filter(state, request)))
+            if unit.kind is UnitKind.WEIGHT and unit.weight:
+                found.append(tuple(unit.weight(state, request)))
+        if unit.balance:
+            found.append(unit.balance(state, BalanceRequest(HOSTS, parameters, {})))
     return found
 
 
@@ -185,3 +187,29 @@ def test_vms_that_start_and_those_that_come_or_go_and_no_group_names_leave_all_g
         share(newer, like=old)
         assert groups_of(newer) is found
         assert newer.vm_by_id == {one.id: one for one in vms}
+
+
+def test_what_vms_bring_is_read_again_only_once_one_brings_something_else() -> None:
+    """A failure is judged in a thousand states, and each host may have a rule of its own."""
+    state = snapshot(
+        host("h1"), host("h2"), vm("a", "h1", vcpus=2), vm("b", "h1"),
+        rule("one", "capacity", hosts="h1", most=9, counted="vcpus"),
+        rule("two", "capacity", hosts="h2", most=9, counted="vcpus"),
+    )  # fmt: skip
+
+    def brought(state: Snapshot) -> list[Mapping[str, int]]:
+        return [one.form.amounts for one in constraints_in(state, CLUSTER) if isinstance(one.form, Sum)]
+
+    first, second = brought(state)
+    assert first is second
+    assert brought(World(state).moved(("a",), "h2").snapshot)[0] is first
+    for vms in (
+        (state.vms[0], replace(state.vms[1], vcpus=4)),
+        (state.vms[0], replace(state.vms[1], cluster="another")),
+        (*state.vms, vm("c", "h2")),
+        state.vms[:1],
+    ):
+        now = replace(state, vms=vms)
+        prepare(now, like=state)
+        assert brought(now) == brought(replace(state, vms=vms))
+        assert brought(now) != [first, second]

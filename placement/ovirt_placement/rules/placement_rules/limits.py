@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar, Final
 
+from ovirt_placement.lookups import Earlier, continued
 from ovirt_placement.model import Snapshot, Vm
 from ovirt_placement.model.names import counted
 from ovirt_placement.rules.elements.placement import Placement
@@ -237,9 +238,36 @@ def _amount(vm: Vm, counted: str) -> int:
 
 
 def _concerned(snapshot: Snapshot, found: Resolved) -> tuple[str, ...]:
-    if found.rule.vms:
-        return found.vms
-    return tuple(sorted(vm.id for vm in snapshot.vms if vm.cluster == found.cluster))
+    return found.vms if found.rule.vms else tuple(_amounts_of(snapshot, found))
+
+
+def _amounts_of(snapshot: Snapshot, found: Resolved) -> Mapping[str, int]:
+    return _amounts(snapshot, found.cluster, found.vms if found.rule.vms else None, found.rule.counted)
+
+
+@continued
+def _amounts(
+    snapshot: Snapshot,
+    earlier: Earlier | None,
+    cluster: str | None,
+    vms: tuple[str, ...] | None,
+    counted: str,
+) -> Mapping[str, int]:
+    """What each of these VMs brings, or of all of the cluster, by id: the same wherever they run.
+
+    A failure is judged in a thousand states, and each host of a cluster may have a rule of its own.
+    """
+
+    def brings(vm: Vm | None) -> tuple[str, int] | None:
+        return None if vm is None else (vm.cluster, _amount(vm, counted))
+
+    if earlier is not None and earlier.exchanged is not None:
+        before = earlier.snapshot.vm_by_id
+        if all(vm and brings(vm) == brings(before.get(name)) for name, vm in earlier.exchanged.items()):
+            return _amounts(earlier.snapshot, cluster, vms, counted)
+    if vms is None:
+        vms = tuple(sorted(vm.id for vm in snapshot.vms if vm.cluster == cluster))
+    return {vm: _amount(snapshot.vm_by_id[vm], counted) for vm in vms}
 
 
 CAPACITY = PlacementKind(
@@ -249,11 +277,7 @@ CAPACITY = PlacementKind(
     takes=("vms", "counted"),
     concerned=_concerned,
     constraint=Capacity,
-    form=lambda snapshot, found: Sum(
-        found.hosts,
-        found.rule.most or 0,
-        {vm: _amount(snapshot.vm_by_id[vm], found.rule.counted) for vm in _concerned(snapshot, found)},
-    ),
+    form=lambda snapshot, found: Sum(found.hosts, found.rule.most or 0, _amounts_of(snapshot, found)),
 )
 
 
