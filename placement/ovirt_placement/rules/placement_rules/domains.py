@@ -150,9 +150,10 @@ class Spread(InDomains, frozen=True, kw_only=True):
             domain = self.domain_of.get(host)
             if domain is None:
                 return Against(HOST_IN_NO_DOMAIN)
-            if domain == home or domain not in self.form.eligible:
+            if domain == home:
                 return None
-            crowded = others.at_most[domain] + 1 - self._lowest(others, domain) > self.form.max_skew
+            rise = others.at_most[domain] + 1 - self._lowest(others, domain)
+            crowded = domain in self.form.eligible and rise > self.form.max_skew
             after = self._skew(others, domain)
             if crowded or after > max(self.form.max_skew, before):
                 return Against(DOMAINS_TOO_UNEVEN, self.form.max_skew, self.peers_in(domain, vm, placement))

@@ -198,7 +198,7 @@ def lets_in_domain(rule: PlacementRule, state: Snapshot, at: At, vm: str, host: 
     if rule.kind == "same_domain":
         return not known or here in known
     eligible = eligible_domains(rule, state)
-    return here not in eligible or lets_spread(rule, eligible, known, here, home)
+    return not eligible or lets_spread(rule, eligible, known, here, home)
 
 
 def lets_spread(
@@ -212,7 +212,8 @@ def lets_spread(
     before = skew([*elsewhere, *([home] if home else [])], eligible)
     after = [*elsewhere, here]
     most = rule.max_skew or 0
-    return skew(after, {here}) <= most and skew(after, eligible) <= max(before, most)
+    crowded = here in eligible and skew(after, {here}) > most
+    return not crowded and skew(after, eligible) <= max(before, most)
 
 
 def concerns(rule: PlacementRule, state: Snapshot, vm: str) -> bool:

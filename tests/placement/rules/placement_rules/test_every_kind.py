@@ -223,3 +223,17 @@ def test_nobody_is_refused_because_of_vms_of_whom_nobody_knows_where_they_are(
         for name in up if before else ():
             if all(satisfied(rule, state, {**somewhere, one: name}) for rule in state.placement_rules):
                 assert name in accepted, (unknown, places)
+
+
+def test_no_vm_leaves_a_domain_that_would_have_too_few_for_one_that_is_drained() -> None:
+    domains = tuple(RuleDomain(name=f"r{at}", hosts=(f"h{at}",)) for at in (1, 2, 3))
+    state = snapshot(
+        host("h1"), host("h2"), host("h3"),
+        *(vm(name, "h1") for name in "abd"), vm("c", "h3"),
+        rule("even", "spread", "a b c d", max_skew=2, domains=domains),
+    )  # fmt: skip
+    drained = replace(state, draining_hosts=("h2",))
+    (verdict,) = filter_hosts(drained, Request(("c",), ("h2",)))
+    assert [one.kind.name for one in verdict.reasons] == ["domains_too_uneven"]
+    (verdict,) = filter_hosts(drained, Request(("a",), ("h2",)))
+    assert verdict.accepted
